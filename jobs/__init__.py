@@ -1,0 +1,1 @@
+"""Job files, and the small programs that gather their input."""
