@@ -1,0 +1,161 @@
+"""The command line. It parses, calls the flow, prints; nothing is decided here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from pipeline import __version__
+from pipeline.errors import GristmillError
+from pipeline.records import STATUSES, Manifest
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    help="**Gristmill** turns piles of documents into typed records: constrained decoding, honest validation, "
+    "exactly-once Parquet.\n\nTry `gristmill run jobs/demo.yaml` (or `make demo`), then "
+    "`gristmill inspect jobs/.out/demo --status degraded`.",
+)
+
+JobPath = Annotated[Path, typer.Argument(help="A job file, such as jobs/demo.yaml.", metavar="JOB.yaml")]
+
+INTERRUPTED = 130
+
+
+@app.command()
+def run(
+    job_path: JobPath,
+    record: Annotated[
+        str | None, typer.Option(help="Save every completion in this directory, for a `recorded` engine.")
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start a new run although an unfinished one exists under other digests.")
+    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show the log of Ray's workers and of vLLM.")] = False,
+) -> None:
+    """Run a job: read, extract, write Parquet, commit.
+
+    The same command on the same input **resumes** an interrupted run and **does nothing** after a finished one. What
+    is committed stands in `<output>/run=<id>/manifest.json`; trust only files that it names.
+
+    Exit codes: 0 committed, 2 job file, 3 input, 4 schema, 5 engine, 6 output, 7 run changed, 8 memory,
+    130 interrupted.
+    """
+    from pipeline import flow
+    from pipeline.job import load_job
+
+    if verbose:
+        os.environ["GRISTMILL_VERBOSE"] = "1"
+        os.environ.setdefault("VLLM_LOGGING_LEVEL", "INFO")
+    console = Console(highlight=False)
+    job = load_job(job_path)
+    watcher = _Watcher(console)
+    try:
+        with watcher.reporter.live():
+            manifest = flow.run(job, watcher, record=record, fresh=fresh)
+    except KeyboardInterrupt:
+        console.print(f"\ninterrupted. Units written so far are kept in {job.output}.", style="yellow")
+        console.print(f"Run the same command to continue: gristmill run {job_path}")
+        raise typer.Exit(INTERRUPTED) from None
+    watcher.finish(manifest)
+
+
+class _Watcher:
+    """Follows a run for the console; the flow knows only that it can be called."""
+
+    def __init__(self, console: Console) -> None:
+        from pipeline.observe.console import Reporter
+
+        self._console = console
+        self.reporter = Reporter(console)
+        self._run: Any = None
+        self._nothing_to_do = False
+
+    def __call__(self, event: str, value: Any) -> None:
+        if event == "opened":
+            self._run = value
+            self._nothing_to_do = value.manifest() is not None
+        elif event == "scanned":
+            self._scanned(value)
+        else:
+            self.reporter.update(value)
+
+    def _scanned(self, found: Any) -> None:
+        done = self._run.committed_units()
+        left = sum(unit.rows for unit in found.units if unit.id not in done)
+        schemas = ", ".join(
+            f"{count} {name or 'without a schema'}" for name, count in sorted(found.schema_counts.items())
+        )
+        self._console.print(f"{found.documents} documents: {schemas}")
+        if found.duplicate_count:
+            examples = ", ".join(found.duplicate_examples)
+            self._console.print(
+                f"{found.duplicate_count} rows repeat an earlier id ({examples}): the first row of an id is extracted, "
+                "later ones are rejected as duplicate_id.",
+                style="yellow",
+            )
+        if done:
+            self._console.print(
+                f"resuming {self._run.directory}: {found.documents - left} documents are committed already"
+            )
+        self.reporter.expect(left)
+
+    def finish(self, manifest: Manifest) -> None:
+        from pipeline.observe.console import summary
+
+        if self._nothing_to_do:
+            self._console.print(f"nothing to do: this run was committed on {manifest.committed}.")
+        self._console.print(summary(manifest, self._run.directory))
+
+
+@app.command()
+def inspect(
+    path: Annotated[
+        str, typer.Argument(help="A run directory, or an output directory (its latest run).", metavar="RUN")
+    ],
+    status: Annotated[str | None, typer.Option(help=f"Only this status: {', '.join(STATUSES)}.")] = None,
+    document_id: Annotated[str | None, typer.Option("--id", help="Only this document.")] = None,
+    layer: Annotated[int | None, typer.Option(help="1 first pass, 2 repaired or retried, 3 salvaged, 0 none.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many documents to show.")] = 3,
+) -> None:
+    """Show documents with their raw output, record and problems side by side."""
+    from pipeline.observe.inspect import panel_of
+    from pipeline.runtime.lookup import document_text, find_rows, find_run
+
+    if status is not None and status not in STATUSES:
+        raise typer.BadParameter(f"{status} is not one of {', '.join(STATUSES)}", param_hint="--status")
+    console = Console(highlight=False)
+    directory = find_run(path)
+    shown = 0
+    for row in find_rows(directory, status=status, document_id=document_id, layer=layer, limit=limit):
+        console.print(panel_of(row, document_text(directory, row)))
+        shown += 1
+    if not shown:
+        console.print(f"no document of {directory} matches.")
+
+
+@app.command()
+def engines() -> None:
+    """Show which engines this environment can run, and what is missing for the others."""
+    from pipeline.engines.installed import survey
+
+    table = Table("engine", "usable", "what", title=f"gristmill {__version__}", title_justify="left")
+    for line in survey():
+        table.add_row(line.engine, "yes" if line.usable else "no", line.what)
+    Console(highlight=False).print(table)
+
+
+def main() -> None:
+    """Entry point: errors that say what to do are printed without a traceback, with their own exit code."""
+    try:
+        app()
+    except GristmillError as error:
+        Console(stderr=True, highlight=False).print(f"error: {error}", style="red", markup=False)
+        sys.exit(error.exit_code)

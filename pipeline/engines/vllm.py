@@ -1,0 +1,153 @@
+"""vLLM in this process: AsyncLLM under a JSON Schema constraint, one request per prompt.
+
+Written against vLLM 0.32. Facts it rests on: `VLLMValidationError` from `generate` is about the request (its schema
+or its length), never about the engine; `EngineDeadError` is final; a grammar that fails inside the core ends that
+request with finish reason `error`; `metrics.scheduled_ts - queued_ts` holds the wait for the grammar.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+import uuid
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
+
+from pipeline.engines import models
+from pipeline.engines.chat import ChatTokenizer
+from pipeline.engines.memory import check_memory
+from pipeline.engines.startup import prove_and_warm
+from pipeline.errors import EngineError
+from pipeline.job import VllmConfig
+from pipeline.records import Completion, FinishReason, Prompt, Sampling
+from pipeline.schema.plan import DecodingPlan
+
+ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "WARNING"}
+"""Set unless the environment or the engine config says otherwise: a batch job fetches nothing while it runs."""
+
+
+class VllmEngine:
+    """One AsyncLLM. Construction starts it (tens of seconds); `start` proves the constraint and warms the plans."""
+
+    def __init__(self, config: VllmConfig) -> None:
+        """Raises EngineError if the model is missing or vLLM does not start, ResourceError if memory is short."""
+        for name, value in (ENVIRONMENT | config.environment).items():
+            os.environ.setdefault(name, value)
+        path = models.resolve(config.model)
+        check_memory(config, path)
+        self._config = config
+        self._proven = False
+        self._llm = _start_vllm(config, path)
+        self._chat = ChatTokenizer(path)
+        # One thread: Hugging Face tokenizers are not safe to share, and a long document must not stop the loop.
+        self._tokenizing = ThreadPoolExecutor(1, thread_name_prefix="tokenize")
+        import vllm
+
+        self._fingerprint = f"vllm@{vllm.__version__}:{os.path.basename(path)}:{config.backend}"
+
+    async def start(self, plans: Sequence[DecodingPlan]) -> None:
+        await prove_and_warm(self, plans)
+        self._proven = True
+
+    async def close(self) -> None:
+        self._tokenizing.shutdown(wait=False)
+        self._llm.shutdown()
+
+    async def generate(self, prompt: Prompt, plan: DecodingPlan, sampling: Sampling) -> Completion:
+        from vllm.exceptions import VLLMClientError
+        from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
+
+        started = time.monotonic()
+        loop = asyncio.get_running_loop()
+        tokens = await loop.run_in_executor(self._tokenizing, self._chat.encode, prompt)
+        if len(tokens) + sampling.max_tokens > self._config.max_model_len:
+            detail = (
+                f"prompt of {len(tokens)} tokens plus an answer of up to {sampling.max_tokens} "
+                f"exceed the context of {self._config.max_model_len}"
+            )
+            return self._failed(plan, "prompt_too_long", detail, len(tokens))
+        try:
+            output = await self._request(tokens, plan, sampling)
+        except VLLMClientError as error:
+            return self._failed(plan, "schema_refused", str(error), len(tokens))
+        except EngineDeadError as error:
+            raise EngineError(f"the vLLM engine died: {error}. Run the same command to continue.") from error
+        except EngineGenerateError as error:
+            return self._failed(plan, "engine_failed", repr(error.__cause__ or error), len(tokens))
+        return self._completion(output, plan, sampling, time.monotonic() - started)
+
+    async def _request(self, tokens: list[int], plan: DecodingPlan, sampling: Sampling) -> Any:
+        from vllm import SamplingParams
+        from vllm.inputs import TokensPrompt
+        from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
+
+        constraint = StructuredOutputsParams(json=plan.transport) if sampling.constrained else None
+        params = SamplingParams(
+            temperature=sampling.temperature,
+            seed=sampling.seed if sampling.temperature > 0 else None,
+            max_tokens=sampling.max_tokens,
+            logprobs=sampling.logprobs,
+            structured_outputs=constraint,
+            output_kind=RequestOutputKind.FINAL_ONLY,
+        )
+        last = None
+        async for output in self._llm.generate(TokensPrompt(prompt_token_ids=tokens), params, uuid.uuid4().hex):
+            last = output
+        return last
+
+    def _completion(self, output: Any, plan: DecodingPlan, sampling: Sampling, seconds: float) -> Completion:
+        choice, metrics = output.outputs[0], output.metrics
+        logprobs = tuple({token: entry.logprob for token, entry in row.items()} for row in choice.logprobs or ())
+        reason = cast(FinishReason, choice.finish_reason)
+        return Completion(
+            text=choice.text,
+            finish_reason=reason,
+            constrained=sampling.constrained and self._proven,
+            engine=self._fingerprint,
+            plan_digest=plan.digest,
+            prompt_tokens=len(output.prompt_token_ids),
+            cached_tokens=output.num_cached_tokens or 0,
+            output_tokens=len(choice.token_ids),
+            queue_seconds=max(0.0, metrics.scheduled_ts - metrics.queued_ts) if metrics else 0.0,
+            seconds=seconds,
+            error="engine_failed" if reason == "error" else "",
+            detail="the engine ended the request with an error" if reason == "error" else "",
+            token_ids=tuple(choice.token_ids) if sampling.token_ids else (),
+            logprobs=logprobs,
+        )
+
+    def _failed(self, plan: DecodingPlan, error: str, detail: str, prompt_tokens: int) -> Completion:
+        return Completion(
+            text="",
+            finish_reason="error",
+            constrained=False,
+            engine=self._fingerprint,
+            plan_digest=plan.digest,
+            prompt_tokens=prompt_tokens,
+            error=error,
+            detail=detail,
+        )
+
+
+def _start_vllm(config: VllmConfig, path: str) -> Any:
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    structured = {"backend": config.backend, "disable_any_whitespace": config.compact_json}
+    try:
+        arguments = AsyncEngineArgs(
+            model=path,
+            dtype=config.dtype,
+            max_model_len=config.max_model_len,
+            max_num_seqs=config.max_num_seqs,
+            structured_outputs_config=structured,
+            **config.engine_args,
+        )
+        return AsyncLLM.from_engine_args(arguments)
+    except Exception as error:  # vLLM raises whatever its parts raise; any of it means that there is no engine
+        raise EngineError(
+            f"vLLM did not start with model {config.model}: {type(error).__name__}: {error}\n"
+            "--verbose shows vLLM's own log; `gristmill engines` shows what is installed."
+        ) from error

@@ -1,0 +1,55 @@
+"""What stops a job. A document's failure is never one of these: it is a coded Problem in its Outcome.
+
+Each class has its own exit code, so that a scheduler can tell a typo from a full disk without reading text.
+A message says what happened, where, and what to do about it.
+"""
+
+from __future__ import annotations
+
+
+class GristmillError(Exception):
+    """Base of everything that the command line reports without a traceback."""
+
+    exit_code = 1
+
+
+class JobFileError(GristmillError):
+    """The job file, or an engine config that it names, cannot be used as written."""
+
+    exit_code = 2
+
+
+class InputError(GristmillError):
+    """The input is missing, empty, unreadable, or lacks a column that the job names."""
+
+    exit_code = 3
+
+
+class SchemaError(GristmillError):
+    """A document schema is unknown, malformed, or refused by the grammar back end."""
+
+    exit_code = 4
+
+
+class EngineError(GristmillError):
+    """The engine could not start, could not prove its constraint, or died."""
+
+    exit_code = 5
+
+
+class OutputError(GristmillError):
+    """The output directory cannot be written, or what it holds does not add up."""
+
+    exit_code = 6
+
+
+class RunChangedError(GristmillError):
+    """An unfinished run exists whose schema, job or engine is not today's; resuming would mix the two."""
+
+    exit_code = 7
+
+
+class ResourceError(GristmillError):
+    """The machine lacks the memory that the job asks for."""
+
+    exit_code = 8

@@ -1,0 +1,136 @@
+"""The flow: what happens to one document, and what happens to a job. Start reading here.
+
+`extract` knows no Ray, no Arrow and no vLLM: it is the same function in a batch job, in a test and in a replay.
+`run` knows no single document: it cuts the input into units, streams them through actors that call `extract`, and
+commits what they wrote.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from pipeline.engines import Engine
+from pipeline.job import ExtractConfig, JobConfig
+from pipeline.records import Attempt, Completion, Document, Manifest, Outcome, Prompt, Sampling
+from pipeline.runtime.commit import open_run
+from pipeline.runtime.identity import identity_of
+from pipeline.runtime.input import InputScan, scan
+from pipeline.runtime.stream import Setup, stream
+from pipeline.schema.plan import DecodingPlan, build_plan
+from pipeline.schema.registry import load_schema
+from pipeline.steps.parse import parse
+from pipeline.steps.prompt import render, system_prompt
+from pipeline.steps.repair import repair
+from pipeline.steps.retry import Step, feedback, good_enough, may_retry
+from pipeline.steps.route import route, worth_asking
+from pipeline.steps.validate import validate
+
+Observer = Callable[[str, object], None]
+"""Called with what happens: ("scanned", InputScan), ("opened", Run), ("progress", Tally)."""
+
+
+async def extract(document: Document, plan: DecodingPlan, engine: Engine, config: ExtractConfig) -> Outcome:
+    """Everything that happens to one document, from its text to its outcome.
+
+    Raises:
+        EngineError: the engine is gone. All else that can go wrong is in the outcome.
+    """
+    steps: list[Step] = []
+    started = time.monotonic()
+    most = config.retry.max_attempts + config.retry.max_engine_failures if worth_asking(document) else 0
+    for number in range(1, most + 1):
+        prompt = render(document, plan, feedback(steps))
+        deadline = started + config.retry.deadline_seconds
+        completion = await _generate(engine, prompt, plan, _sampling(config, number), deadline)
+        draft = parse(completion, number)
+        draft = repair(draft, completion, number)
+        draft = validate(draft, plan, number)
+        steps.append(Step(_attempt(completion, number), draft))
+        if good_enough(draft) or not may_retry(steps, config.retry, started):
+            break
+    return route(document, plan, steps, config.policy)
+
+
+def run(job: JobConfig, observe: Observer, *, record: str | None = None, fresh: bool = False) -> Manifest:
+    """Run a job to its committed manifest, or continue it, or find that it is done and do nothing.
+
+    `record` names a directory to save completions in; `fresh` allows a new run although an unfinished one exists
+    under other digests.
+
+    Raises:
+        GristmillError: a subclass that says what stopped the job. What was written so far is kept for a rerun.
+    """
+    found = scan(job.input, job.placement.unit_documents)
+    plans = plans_of(job, found)
+    identity = identity_of(job, found, plans)
+    this_run = open_run(job, identity, fresh=fresh)
+    observe("opened", this_run)
+    if (manifest := this_run.manifest()) is not None:
+        return manifest
+    if this_run.unit_documents != job.placement.unit_documents:
+        found = scan(job.input, this_run.unit_documents)  # the units that the earlier part of the run was cut into
+    observe("scanned", found)
+    done = this_run.committed_units()
+    setup = Setup(job, plans, this_run.directory, identity.run_id, record, extract)
+    for tally in stream([unit for unit in found.units if unit.id not in done], setup):
+        observe("progress", tally)
+    return this_run.commit(found, {name: plan.schema_digest for name, plan in plans.items()})
+
+
+def plans_of(job: JobConfig, found: InputScan) -> dict[str, DecodingPlan]:
+    """The plan of every schema that the input names.
+
+    Raises:
+        SchemaError: one of them is unknown or malformed; no engine has started yet.
+    """
+    backend = getattr(job.engine, "backend", "none")
+    compact = getattr(job.engine, "compact_json", True)
+    plans = {}
+    for name in sorted(name for name in found.schema_counts if name):
+        schema = load_schema(job.schemas, name)
+        plans[name] = build_plan(schema, system_prompt(schema), backend=backend, compact_json=compact)
+    return plans
+
+
+def _sampling(config: ExtractConfig, number: int) -> Sampling:
+    """How to decode attempt `number`: a later attempt may be warmer, and has its own seed."""
+    temperature = (
+        config.sampling.temperature if number == 1 else max(config.sampling.temperature, config.retry.temperature)
+    )
+    return Sampling(
+        max_tokens=config.sampling.max_tokens,
+        temperature=temperature,
+        seed=config.sampling.seed + number,
+        constrained=config.sampling.constrained,
+    )
+
+
+async def _generate(
+    engine: Engine, prompt: Prompt, plan: DecodingPlan, sampling: Sampling, deadline: float
+) -> Completion:
+    """One request within the document's time; running out of it cancels the request."""
+    try:
+        async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+            return await engine.generate(prompt, plan, sampling)
+    except TimeoutError:
+        detail = "the document's deadline passed while the engine was answering"
+        return Completion("", "error", constrained=False, plan_digest=plan.digest, error="deadline", detail=detail)
+
+
+def _attempt(completion: Completion, number: int) -> Attempt:
+    return Attempt(
+        number=number,
+        engine=completion.engine,
+        plan_digest=completion.plan_digest,
+        constrained=completion.constrained,
+        finish_reason=completion.finish_reason,
+        error=completion.error,
+        prompt_tokens=completion.prompt_tokens,
+        cached_tokens=completion.cached_tokens,
+        output_tokens=completion.output_tokens,
+        queue_seconds=completion.queue_seconds,
+        seconds=completion.seconds,
+        raw_text=completion.text,
+    )

@@ -1,0 +1,251 @@
+"""What a user writes: the job file and the engine config, checked before anything starts.
+
+Every value has a default that is right on a laptop. Unknown keys are errors that name the nearest known key.
+Paths are relative to the file that names them. They may hold `${NAME}` or `${NAME:-default}` from the environment;
+one that begins with such a variable, when it is set, is relative to the working directory.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+
+from pipeline.errors import JobFileError
+
+EMBEDDED_MODEL = "embedded"
+"""The model name that stands for the small model carried by the environment (see engines/models.py)."""
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class InputConfig(Strict):
+    """Where documents come from. Formats are told by suffix unless `format` says otherwise."""
+
+    path: str
+    format: Literal["auto", "parquet", "jsonl", "csv", "text"] = "auto"
+    text_column: str = "text"
+    id_column: str | None = "id"
+    schema_name: str | None = Field(None, alias="schema")
+    schema_column: str | None = None
+    limit: int | None = Field(None, ge=1)
+
+    @model_validator(mode="after")
+    def _one_schema_source(self) -> InputConfig:
+        if (self.schema_name is None) == (self.schema_column is None):
+            raise ValueError("give exactly one of `schema` (one for all) and `schema_column` (one per row)")
+        return self
+
+
+class RetryConfig(Strict):
+    """Hard budgets of one document. `max_engine_failures` is the infrastructure's own and is not the document's."""
+
+    max_attempts: int = Field(2, ge=1, le=10)
+    max_output_tokens: int | None = Field(None, ge=1)
+    deadline_seconds: float = Field(600.0, gt=0)
+    max_engine_failures: int = Field(2, ge=0, le=10)
+    temperature: float = Field(0.0, ge=0, le=2)
+
+
+class SamplingConfig(Strict):
+    """How to decode. `max_tokens` bounds one answer."""
+
+    max_tokens: int = Field(512, ge=1)
+    temperature: float = Field(0.0, ge=0, le=2)
+    seed: int = 0
+    constrained: bool = True
+
+
+class PolicyConfig(Strict):
+    """What a document may become. Without `degraded`, whatever is not valid is rejected."""
+
+    degraded: bool = True
+
+
+class PlacementConfig(Strict):
+    """Where engines run. `local`: each actor owns an engine and everything else of its documents."""
+
+    kind: Literal["local"] = "local"
+    actors: int = Field(1, ge=1)
+    unit_documents: int = Field(128, ge=1, le=500)
+
+
+class Fault(Strict):
+    """One failure that the `sampler` shows on a share of the documents, picked by seed and prompt."""
+
+    kind: Literal["truncate", "abort", "stall", "loop", "empty", "prose", "die"]
+    share: float = Field(ge=0, le=1)
+    seconds: float = Field(0.0, ge=0)
+    attempts: int | None = Field(None, ge=1)
+
+
+class VllmConfig(Strict):
+    """vLLM inside the actor. `model` is `embedded`, a directory, or a name on the model hub."""
+
+    engine: Literal["vllm"]
+    model: str = EMBEDDED_MODEL
+    backend: Literal["xgrammar", "guidance"] = "xgrammar"
+    compact_json: bool = True
+    max_model_len: int = Field(8192, ge=128)
+    max_num_seqs: int = Field(32, ge=1)
+    dtype: str = "auto"
+    num_gpus: float = Field(0, ge=0)
+    engine_args: dict[str, Any] = Field(default_factory=dict)
+    environment: dict[str, str] = Field(default_factory=dict)
+
+
+class SamplerConfig(Strict):
+    """No model: seeded random legal tokens from the real tokenizer through the real grammar matcher."""
+
+    engine: Literal["sampler"]
+    model: str = EMBEDDED_MODEL
+    backend: Literal["xgrammar", "guidance"] = "xgrammar"
+    compact_json: bool = True
+    max_model_len: int = Field(8192, ge=128)
+    max_num_seqs: int = Field(32, ge=1)
+    seed: int = 0
+    token_seconds: float = Field(0.0, ge=0)
+    faults: tuple[Fault, ...] = ()
+    num_gpus: float = Field(0, ge=0)
+
+
+class RecordedConfig(Strict):
+    """Plays completions that `gristmill run --record` saved."""
+
+    engine: Literal["recorded"]
+    recording: str
+    max_num_seqs: int = Field(256, ge=1)
+    num_gpus: float = Field(0, ge=0)
+
+
+EngineConfig = Annotated[VllmConfig | SamplerConfig | RecordedConfig, Field(discriminator="engine")]
+
+
+class ExtractConfig(Strict):
+    """The part of a job that one document's extraction depends on."""
+
+    sampling: SamplingConfig = SamplingConfig()
+    retry: RetryConfig = RetryConfig()
+    policy: PolicyConfig = PolicyConfig()
+
+
+class JobConfig(ExtractConfig):
+    """One extraction job. `slot` names a scheduled run, such as a date: another slot is another run."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
+    input: InputConfig
+    output: str
+    schemas: str = "schemas"
+    engine: EngineConfig
+    placement: PlacementConfig = PlacementConfig()
+    slot: str = ""
+
+
+_ENGINE: TypeAdapter[Any] = TypeAdapter(EngineConfig)
+_VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
+
+
+def load_job(path: str | Path) -> JobConfig:
+    """Read and check a job file; its `engine` may be an inline mapping or the path of an engine config.
+
+    Raises:
+        JobFileError: the file is missing, is not YAML, or has a wrong or unknown key (the nearest is named).
+    """
+    path = Path(path)
+    data = _read_yaml(path)
+    engine = data.get("engine")
+    if isinstance(engine, str):
+        engine_path = path.parent / engine
+        data["engine"] = load_engine(engine_path).model_dump()
+    job: JobConfig = _checked(TypeAdapter(JobConfig), data, path)
+    base = path.parent
+    return job.model_copy(
+        update={
+            "input": job.input.model_copy(update={"path": _relative_to(base, job.input.path)}),
+            "output": _relative_to(base, job.output),
+            "schemas": _relative_to(base, job.schemas),
+        }
+    )
+
+
+def load_engine(path: str | Path) -> Any:
+    """Read and check an engine config (a file of `serve_configs/`).
+
+    Raises:
+        JobFileError: as for `load_job`.
+    """
+    path = Path(path)
+    config = _checked(_ENGINE, _read_yaml(path), path)
+    if isinstance(config, RecordedConfig):
+        return config.model_copy(update={"recording": _relative_to(path.parent, config.recording)})
+    if config.model not in ("", EMBEDDED_MODEL) and config.model.startswith((".", "/")):
+        return config.model_copy(update={"model": _relative_to(path.parent, config.model)})
+    return config
+
+
+def _relative_to(base: Path, path: str) -> str:
+    """`path` as seen from `base`, variables filled in; URIs and absolute paths stay as they are."""
+    leading = _VARIABLE.match(path)
+    if leading and leading["name"] in os.environ:
+        base = Path()
+    path = _VARIABLE.sub(_value_of, path)
+    return path if "://" in path else str((base / path).resolve())
+
+
+def _value_of(variable: re.Match[str]) -> str:
+    value = os.environ.get(variable["name"], variable["default"])
+    if value is None:
+        raise JobFileError(f"{variable[0]} is not set in the environment and has no default.")
+    return value
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise JobFileError(f"cannot read {path}: {error.strerror}. Give the path of a YAML file.") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise JobFileError(f"{path} is not YAML: {error}") from error
+    if not isinstance(data, dict):
+        raise JobFileError(f"{path} must hold a mapping of keys to values, found {type(data).__name__}.")
+    return data
+
+
+def _checked(adapter: TypeAdapter[Any], data: dict[str, Any], path: Path) -> Any:
+    try:
+        return adapter.validate_python(data)
+    except ValidationError as error:
+        lines = [_explain(item) for item in error.errors()]
+        raise JobFileError("\n".join([f"{path} cannot be used:", *(f"  {line}" for line in lines)])) from error
+
+
+def _explain(item: Any) -> str:
+    where = ".".join(str(part) for part in item["loc"])
+    if item["type"] != "extra_forbidden":
+        return f"{where or 'the file'}: {item['msg']}"
+    unknown = str(item["loc"][-1])
+    nearest = difflib.get_close_matches(unknown, _known_keys(item["loc"][:-1]), n=1, cutoff=0.4)
+    hint = f"did you mean `{nearest[0]}`?" if nearest else f"known here: {', '.join(_known_keys(item['loc'][:-1]))}"
+    return f"{where}: unknown key; {hint}"
+
+
+def _known_keys(where: tuple[int | str, ...]) -> list[str]:
+    """The keys that the model at `where` (a pydantic error location) has."""
+    engines = {"vllm": VllmConfig, "sampler": SamplerConfig, "recorded": RecordedConfig}
+    model: type[BaseModel] = JobConfig
+    for part in where:
+        if part in engines:
+            model = engines[str(part)]
+        elif part == "faults":
+            model = Fault
+        elif isinstance(part, str) and part in JobConfig.model_fields and part != "engine":
+            annotation: Any = JobConfig.model_fields[part].annotation
+            model = annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else model
+    return [field.alias or name for name, field in model.model_fields.items()]

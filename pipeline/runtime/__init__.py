@@ -1,0 +1,1 @@
+"""Where a job touches the world: input files, Ray, output files."""

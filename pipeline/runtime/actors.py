@@ -1,0 +1,74 @@
+"""ExtractActor: an engine and the documents in flight on it, in one Ray Data actor (placement `local`)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from pipeline.engines import Engine, build
+from pipeline.observe.tally import Tally
+from pipeline.records import Document, Outcome
+from pipeline.runtime.exchange import documents_of, to_table, unit_of
+from pipeline.schema.plan import NO_PLAN
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pipeline.runtime.stream import Setup
+
+REPORT_SECONDS = 1.0
+
+
+def documents_in_flight(max_num_seqs: int) -> int:
+    """How many documents an actor works on at once: twice what the engine decodes at a time, so that it never idles
+    while documents are tokenised and parsed."""
+    return 2 * max_num_seqs
+
+
+class ExtractActor:
+    """Calls `extract` for every document of the units it is given, many at a time, in the units' order.
+
+    The engine starts with the first unit rather than in the constructor: an exception there would reach the driver
+    as the death of an actor, and the reason only as text.
+    """
+
+    def __init__(self, setup: Setup, progress: Any) -> None:
+        self._setup = setup
+        self._progress = progress
+        self._room = asyncio.Semaphore(documents_in_flight(setup.job.engine.max_num_seqs))
+        self._starting: asyncio.Task[Engine] | None = None
+        self._unreported = Tally()
+        self._reported = time.monotonic()
+
+    async def __call__(self, batch: pa.Table) -> AsyncIterator[pa.Table]:
+        if self._starting is None:
+            self._starting = asyncio.create_task(self._start())
+        engine = await asyncio.shield(self._starting)
+        documents = documents_of(batch)
+        outcomes = await asyncio.gather(*(self._one(document, engine) for document in documents))
+        self._report()
+        yield to_table(unit_of(batch), outcomes)
+
+    async def _start(self) -> Engine:
+        engine = build(self._setup.job.engine)
+        if self._setup.record:
+            from pipeline.engines.recorded import RecordingEngine
+
+            engine = RecordingEngine(engine, self._setup.record)
+        await engine.start(list(self._setup.plans.values()))
+        return engine
+
+    async def _one(self, document: Document, engine: Engine) -> Outcome:
+        plan = self._setup.plans[document.schema] if document.schema else NO_PLAN
+        async with self._room:
+            outcome = await self._setup.extract(document, plan, engine, self._setup.job)
+        self._unreported.add(outcome)
+        if time.monotonic() - self._reported > REPORT_SECONDS:
+            self._report()
+        return outcome
+
+    def _report(self) -> None:
+        self._progress.add.remote(self._unreported.to_json())
+        self._unreported, self._reported = Tally(), time.monotonic()

@@ -1,0 +1,166 @@
+"""Rows as files have them, and those of JSONL and text files. What they mean is decided in `documents`.
+
+Each row carries its range of bytes, so that a slice of a file can be read without what is before it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from pipeline.runtime.input.locate import Place, readable
+
+CHUNK = 1 << 20
+BOM = b"\xef\xbb\xbf"
+
+
+class Missing:
+    """Stands for a value that the row does not have, which JSON null is not."""
+
+
+MISSING = Missing()
+
+
+class Row(NamedTuple):
+    """One row. `number` counts from 0 in its file; [`start`, `end`) are bytes (rows for Parquet).
+
+    Columns that were not asked for are MISSING. `fault` says why the row cannot be taken apart (then `text`
+    is the whole row), `not_utf8` which bytes were not UTF-8; both are empty for a good row.
+    """
+
+    number: int
+    start: int
+    end: int
+    text: Any = MISSING
+    id: Any = MISSING
+    schema: Any = MISSING
+    fault: str = ""
+    not_utf8: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns to take. None: not needed."""
+
+    text: str | None
+    id: str | None
+    schema: str | None
+
+    @property
+    def all(self) -> tuple[str | None, str | None, str | None]:
+        return self.text, self.id, self.schema
+
+    def names(self) -> list[str]:
+        """Those that are needed, each once."""
+        return list(dict.fromkeys(name for name in self.all if name is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """[`start`, `end`) of a file, in bytes (Parquet: rows; None: to its end), where row `number` comes first."""
+
+    start: int = 0
+    end: int | None = None
+    number: int = 0
+
+
+WHOLE = Span()
+
+
+class Hasher(Protocol):
+    def update(self, data: bytes, /) -> None: ...
+
+
+def chunks(
+    place: Place, path: str, span: Span = WHOLE, hasher: Hasher | None = None, size: int = CHUNK
+) -> Iterator[bytes]:
+    """The bytes of a slice, at most `size` at a time. `hasher` sees what is handed out.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    with readable(place.name(path)), place.filesystem.open_input_file(place.full(path)) as file:
+        file.seek(span.start)
+        left = span.end - span.start if span.end is not None else None
+        while left is None or left > 0:
+            chunk = file.read(size if left is None else min(size, left))
+            if not chunk:
+                return
+            left = None if left is None else left - len(chunk)
+            if hasher is not None:
+                hasher.update(chunk)
+            yield chunk
+
+
+def lines(parts: Iterable[bytes]) -> Iterator[bytes]:
+    r"""Lines with their \n, which the last may lack. A line is joined once, however many chunks it spans."""
+    pending: list[bytes] = []
+    for part in parts:
+        first, *others = part.split(b"\n")
+        pending.append(first)
+        for other in others:
+            yield b"".join(pending) + b"\n"
+            pending = [other]
+    last = b"".join(pending)
+    if last:
+        yield last
+
+
+def decode(data: bytes) -> tuple[str, str]:
+    """Text, with U+FFFD for what is not UTF-8, and in words where that begins (empty: it all is UTF-8)."""
+    try:
+        return data.decode("utf-8"), ""
+    except UnicodeDecodeError as error:
+        return data.decode("utf-8", "replace"), f"{error.reason} at byte {error.start}; replaced by U+FFFD"
+
+
+def jsonl_rows(parts: Iterable[bytes], span: Span, columns: Columns) -> Iterator[Row]:
+    """One row per line that is not blank. A line that is not a JSON object is a row with a `fault`."""
+    number = span.number
+    for start, end, line in _json_lines(parts, span.start):
+        text, not_utf8 = decode(line)
+        value, fault = _object(text)
+        if fault:
+            yield Row(number, start, end, text=text, fault=fault, not_utf8=not_utf8)
+        else:
+            body, key, schema = (MISSING if name is None else value.get(name, MISSING) for name in columns.all)
+            yield Row(number, start, end, body, key, schema, "", not_utf8)
+        number += 1
+
+
+def jsonl_keys(parts: Iterable[bytes]) -> Iterator[list[str]]:
+    """The keys of each row; none for one that is not an object."""
+    for _, _, line in _json_lines(parts, 0):
+        yield list(_object(decode(line)[0])[0])
+
+
+def _json_lines(parts: Iterable[bytes], start: int) -> Iterator[tuple[int, int, bytes]]:
+    """Lines that are not blank, without line end and byte order mark, after their range of bytes."""
+    end = start
+    for line in lines(parts):
+        start, end = end, end + len(line)
+        line = line.rstrip(b"\r\n")
+        if start == 0:
+            line = line.removeprefix(BOM)
+        if line and not line.isspace():
+            yield start, end, line
+
+
+def _object(line: str) -> tuple[dict[str, Any], str]:
+    try:
+        value = json.loads(line)
+    except RecursionError:
+        return {}, "the line is JSON nested too deeply to read"
+    except ValueError as error:
+        return {}, f"the line is not JSON: {error}"
+    if not isinstance(value, dict):
+        return {}, f"the line is JSON of type {type(value).__name__}, not an object"
+    return value, ""
+
+
+def text_row(parts: Iterable[bytes], path: str) -> Row:
+    """A whole file as one row, whose id is its path."""
+    text, not_utf8 = decode(b"".join(parts).removeprefix(BOM))
+    return Row(0, 0, 1, text=text, id=path, not_utf8=not_utf8)

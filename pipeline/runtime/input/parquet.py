@@ -1,0 +1,131 @@
+"""Rows of Parquet files. A slice is read without the row groups before it and columns not needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pipeline.runtime.input.formats import MISSING, Columns, Row, Span
+from pipeline.runtime.input.locate import Place, readable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+_ROWS = 256
+"""Rows decoded at a time when texts are among them; ids alone are small."""
+_ROWS_WITHOUT_TEXT = 1 << 14
+
+Key = tuple[str, str, int, int, tuple[str, ...]]
+
+
+class _Batches:
+    """A file's batches from some row on, forward only. `row` is the first that was not handed out yet."""
+
+    def __init__(self, file: pq.ParquetFile, row: int, columns: list[str], size: int) -> None:
+        self.edges = _edges(file)
+        group = sum(edge <= row for edge in self.edges[1:-1])
+        groups = list(range(group, file.num_row_groups))
+        self._file = file
+        self._batches = file.iter_batches(size, row_groups=groups, columns=columns, use_threads=False)
+        self.row = self.edges[group]
+        self._batch: pa.RecordBatch | None = None
+
+    def reaches(self, row: int) -> bool:
+        """Whether going on to `row` decodes nothing that opening the file there would skip."""
+        return self.row <= row and not any(self.row < edge <= row for edge in self.edges)
+
+    def take(self, start: int, end: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Batches of rows [start, end), each with the number of its first row; fewer if the file ends."""
+        while self.row < end:
+            batch = self._batch if self._batch is not None else next(self._batches, None)
+            if batch is None:
+                return
+            self._batch = None
+            skipped = min(max(start - self.row, 0), batch.num_rows)
+            wanted = min(batch.num_rows - skipped, end - self.row - skipped)
+            first = self.row + skipped
+            self.row = first + wanted
+            if skipped + wanted < batch.num_rows:
+                self._batch = batch.slice(skipped + wanted)
+            if wanted:
+                yield first, batch.slice(skipped, wanted)
+
+
+_LEFT_OFF: dict[Key, _Batches] = {}
+"""Where this process last stopped reading: at most one file.
+
+Row groups are often far larger than units, so a process that reads unit after unit would otherwise decode
+each group from its top as often as it holds units. What is read does not depend on it.
+"""
+
+
+def parquet_columns(place: Place, path: str) -> list[str]:
+    """Names of the file's columns.
+
+    Raises:
+        InputError: the file is not Parquet, or its footer is corrupt.
+    """
+    with readable(f"{place.name(path)} as Parquet"):
+        return [str(name) for name in _open(place, path).schema_arrow.names]
+
+
+def parquet_rows(place: Place, path: str, span: Span, columns: Columns) -> Iterator[Row]:
+    """Rows [span.start, span.end) of a file. A string that is not UTF-8 comes as bytes.
+
+    Raises:
+        InputError: the file or one of its pages is corrupt.
+    """
+    names = columns.names()
+    with readable(f"{place.name(path)} as Parquet"):
+        info = place.filesystem.get_file_info(place.full(path))
+        key = (str(place.filesystem.type_name), info.path, int(info.size or 0), int(info.mtime_ns or 0), tuple(names))
+        # Popped, not looked up: another thread of this process must not advance the same batches.
+        batches = _LEFT_OFF.pop(key, None)
+        if batches is None or not batches.reaches(span.start):
+            size = _ROWS if columns.text is not None else _ROWS_WITHOUT_TEXT
+            batches = _Batches(_open(place, path), span.start, names, size)
+        end = batches.edges[-1] if span.end is None else span.end
+        for first, batch in batches.take(span.start, end):
+            yield from _rows(first, batch, columns)
+    if span.end is not None:
+        _LEFT_OFF.clear()
+        _LEFT_OFF[key] = batches
+
+
+def _open(place: Place, path: str) -> pq.ParquetFile:
+    import pyarrow.parquet as pq
+
+    # Buffered and not pre-buffered, so that a row group's columns are streamed rather than held whole.
+    file = place.filesystem.open_input_file(place.full(path))
+    return pq.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True)
+
+
+def _edges(file: pq.ParquetFile) -> list[int]:
+    """Row numbers where row groups start, and the number of rows at the end."""
+    edges = [0]
+    for group in range(file.num_row_groups):
+        edges.append(edges[-1] + file.metadata.row_group(group).num_rows)
+    return edges
+
+
+def _rows(first: int, batch: pa.RecordBatch, columns: Columns) -> Iterator[Row]:
+    absent = [MISSING] * batch.num_rows
+    values = {name: _values(batch.column(name)) for name in columns.names()}
+    texts, ids, schemas = (
+        absent if name is None else values[name] for name in (columns.text, columns.id, columns.schema)
+    )
+    for number, (text, key, schema) in enumerate(zip(texts, ids, schemas, strict=True), first):
+        yield Row(number, number, number + 1, text, key, schema)
+
+
+def _values(column: pa.Array) -> list[Any]:
+    """Python values. Readers do not check that strings are UTF-8, so those that are not are kept as bytes."""
+    import pyarrow as pa
+
+    try:
+        return list(column.to_pylist())
+    except UnicodeDecodeError:
+        if isinstance(column, pa.DictionaryArray):
+            column = column.dictionary_decode()
+        return list(column.cast(pa.large_binary()).to_pylist())

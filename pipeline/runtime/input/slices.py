@@ -1,0 +1,53 @@
+"""Rows of a unit, or of a whole file, whatever the format. Scanning and reading both take them from here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pipeline.job import InputConfig
+from pipeline.runtime.input.delimited import csv_header, csv_rows
+from pipeline.runtime.input.formats import WHOLE, Columns, Hasher, Row, chunks, jsonl_rows, text_row
+from pipeline.runtime.input.locate import Format, Place
+from pipeline.runtime.input.parquet import parquet_rows
+from pipeline.runtime.input.units import Unit
+
+
+def unit_rows(unit: Unit, place: Place, config: InputConfig) -> Iterator[tuple[str, Row]]:
+    """The rows of a unit, each after the path of its file.
+
+    Raises:
+        InputError: a file cannot be read.
+    """
+    if unit.format == "text":
+        for path in unit.paths:
+            yield path, text_row(chunks(place, path), path)
+        return
+    path, span = unit.paths[0], unit.span
+    columns = Columns(config.text_column, config.id_column, config.schema_column)
+    if unit.format == "parquet":
+        rows = parquet_rows(place, path, span, columns)
+    elif unit.format == "csv":
+        rows = csv_rows(chunks(place, path, span), span, columns, csv_header(place, path))
+    else:
+        rows = jsonl_rows(chunks(place, path, span), span, columns)
+    for row in rows:
+        yield path, row
+
+
+def file_rows(form: Format, place: Place, path: str, config: InputConfig, hasher: Hasher) -> Iterator[Row]:
+    """All rows of a JSONL, CSV or Parquet file, for their ids and schemas.
+
+    `hasher` sees the bytes of JSONL and CSV as they are read, and none of Parquet's.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    if form == "parquet":
+        # Without an id column the id is made from the text; with one the texts are not even decoded.
+        text = config.text_column if config.id_column is None else None
+        return parquet_rows(place, path, WHOLE, Columns(text, config.id_column, config.schema_column))
+    columns = Columns(config.text_column, config.id_column, config.schema_column)
+    parts = chunks(place, path, hasher=hasher)
+    if form == "csv":
+        return csv_rows(parts, WHOLE, columns, csv_header(place, path))
+    return jsonl_rows(parts, WHOLE, columns)

@@ -1,0 +1,163 @@
+"""Stream: units through Ray Data. One block is one unit from reading to writing, so a unit is committed as a whole.
+
+    units ── read (CPU tasks) ──▶ documents ── ExtractActor (owns an engine) ──▶ outcomes ── write (CPU tasks)
+
+Reading and writing take a fraction of a CPU and actors none, so that a machine of two cores does not wait for itself:
+engines are bounded by the size of their pool.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline.engines import Engine
+from pipeline.errors import EngineError, GristmillError
+from pipeline.job import ExtractConfig, JobConfig
+from pipeline.observe.tally import Tally
+from pipeline.records import Document, Outcome
+from pipeline.runtime.actors import ExtractActor, documents_in_flight
+from pipeline.runtime.exchange import outcomes_of, to_table, unit_of
+from pipeline.runtime.input import Unit, read_unit
+from pipeline.runtime.progress import Progress
+from pipeline.runtime.write import write_unit
+from pipeline.schema.plan import DecodingPlan
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import ray.data
+
+TASK_CPUS = 0.25
+POLL_SECONDS = 1.0
+
+Extract = Callable[[Document, DecodingPlan, Engine, ExtractConfig], Coroutine[Any, Any, Outcome]]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What every stage of a run needs. It travels to workers once per task, so it holds no documents."""
+
+    job: JobConfig
+    plans: Mapping[str, DecodingPlan]
+    directory: Path
+    run_id: str
+    record: str | None
+    extract: Extract
+
+
+def stream(units: Sequence[Unit], setup: Setup) -> Iterator[Tally]:
+    """Process units; yields the tally so far, about once a second and at the end.
+
+    Raises:
+        GristmillError: whatever stopped a stage, as it was raised there.
+    """
+    if not units:
+        return
+    import ray
+
+    start_ray()
+    progress = ray.remote(num_cpus=0)(Progress).remote()
+    pipeline = _dataset(units, setup, progress)
+    finished = threading.Event()
+    failure: list[BaseException] = []
+
+    def drive() -> None:
+        try:
+            for _ in pipeline.iter_internal_ref_bundles():
+                pass
+        except BaseException as error:  # handed to the caller's thread below
+            failure.append(error)
+        finally:
+            finished.set()
+
+    threading.Thread(target=drive, name="ray-data", daemon=True).start()
+    while not finished.wait(POLL_SECONDS):
+        yield Tally.from_json(ray.get(progress.total.remote()))
+    if failure:
+        raise _job_failure(failure[0]) from failure[0]
+    yield Tally.from_json(ray.get(progress.total.remote()))
+
+
+def _dataset(units: Sequence[Unit], setup: Setup, progress: Any) -> ray.data.Dataset:
+    """The three stages. `batch_size=None` hands a stage whole blocks, and a block is a unit."""
+    import ray.data
+
+    in_flight = documents_in_flight(setup.job.engine.max_num_seqs)
+    pool = ray.data.ActorPoolStrategy(
+        size=setup.job.placement.actors,
+        # One unit more than fills the engine, so that the next one starts while the last documents of one finish.
+        max_concurrent_calls_per_actor=math.ceil(in_flight / setup.job.placement.unit_documents) + 1,
+    )
+    rows = [{"unit": json.dumps(unit.to_json())} for unit in units]
+    return (
+        ray.data.from_items(rows, override_num_blocks=len(rows))
+        .map_batches(_read, batch_size=None, batch_format="pyarrow", num_cpus=TASK_CPUS, fn_args=[setup])
+        .map_batches(
+            ExtractActor,
+            fn_constructor_args=[setup, progress],
+            batch_size=None,
+            batch_format="pyarrow",
+            compute=pool,
+            num_cpus=0,
+            num_gpus=setup.job.engine.num_gpus,
+        )
+        .map_batches(_write, batch_size=None, batch_format="pyarrow", num_cpus=TASK_CPUS, fn_args=[setup])
+    )
+
+
+def _read(batch: pa.Table, setup: Setup) -> pa.Table:
+    """The documents of a unit, those of one schema next to each other."""
+    text = unit_of(batch)
+    documents = read_unit(Unit.from_json(json.loads(text)), setup.job.input)
+    return to_table(text, sorted(documents, key=lambda document: document.schema))
+
+
+def _write(batch: pa.Table, setup: Setup) -> pa.Table:
+    import pyarrow as pa
+
+    text = unit_of(batch)
+    unit = Unit.from_json(json.loads(text))
+    write_unit(unit, outcomes_of(batch), setup.plans, setup.directory, setup.run_id)
+    return pa.table({"unit": [unit.id]})
+
+
+def start_ray() -> None:
+    """Use the Ray that is there (in this process, or at RAY_ADDRESS), or start one on this machine."""
+    import ray
+    from ray.data import DataContext
+
+    verbose = bool(os.environ.get("GRISTMILL_VERBOSE"))
+    if not ray.is_initialized():
+        local = {} if os.environ.get("RAY_ADDRESS") else {"include_dashboard": False}
+        if not verbose:
+            os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+        ray.init(logging_level="ERROR", log_to_driver=verbose, **local)
+    if not verbose:
+        # A failed stage is raised here; Ray Data would print its stack three times besides.
+        logging.getLogger("ray.data").setLevel(logging.CRITICAL)
+    context = DataContext.get_current()
+    context.enable_progress_bars = False
+    context.print_on_execution_start = False
+    context.target_max_block_size = None  # a unit is never cut in two
+
+
+def _job_failure(error: BaseException) -> GristmillError:
+    """The exception of a stage without what Ray wrapped around it; anything that is not ours is told as it is."""
+    cause, seen = error, {id(error)}
+    while not isinstance(cause, GristmillError):
+        inner = getattr(cause, "cause", None) or cause.__cause__
+        if inner is None or id(inner) in seen:
+            return EngineError(
+                f"a worker failed: {type(cause).__name__}: {cause}\n"
+                "What was committed is kept; run the same command to continue. --verbose shows the worker's log."
+            )
+        cause = inner
+        seen.add(id(cause))
+    return cause

@@ -1,0 +1,72 @@
+"""Retry: whether a document gets another attempt, and what that attempt is told. Policy, no I/O."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipeline.job import RetryConfig
+from pipeline.records import Attempt, Draft, Problem
+from pipeline.steps.codes import CODES
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One attempt with its draft, as the loop in `extract` collects them."""
+
+    attempt: Attempt
+    draft: Draft
+
+
+def good_enough(draft: Draft) -> bool:
+    """Nothing is left that another attempt could improve."""
+    return draft.parsed and all(CODES[problem.code].again == "never" for problem in draft.problems)
+
+
+def may_retry(steps: Sequence[Step], config: RetryConfig, started: float) -> bool:
+    """Whether the budgets and the last draft's problems allow one more attempt.
+
+    `started` is when the document's first attempt began (time.monotonic seconds). Infrastructure failures have a
+    budget of their own and do not count as the document's attempts.
+    """
+    last = steps[-1].draft
+    again = {CODES[problem.code].again for problem in last.problems}
+    if "infrastructure" in again:
+        return _failures(steps) <= config.max_engine_failures and _time_left(config, started)
+    if "feedback" not in again or len(steps) - _failures(steps) >= config.max_attempts:
+        return False
+    spent = sum(step.attempt.output_tokens for step in steps)
+    if config.max_output_tokens is not None and spent >= config.max_output_tokens:
+        return False
+    return _time_left(config, started) and not _repeats(steps)
+
+
+def feedback(steps: Sequence[Step]) -> tuple[Problem, ...]:
+    """What the next attempt is told: the worthwhile problems of the last draft that was the model's own doing."""
+    for step in reversed(steps):
+        if not _is_failure(step):
+            return tuple(problem for problem in step.draft.problems if CODES[problem.code].again == "feedback")
+    return ()
+
+
+def _repeats(steps: Sequence[Step]) -> bool:
+    """The last two answers of the model failed in the same way: a third would too."""
+    answers = [step for step in steps if not _is_failure(step)]
+    return len(answers) > 1 and _error_set(answers[-1]) == _error_set(answers[-2])
+
+
+def _error_set(step: Step) -> frozenset[tuple[str, str, str]]:
+    return frozenset((problem.code, problem.pointer, problem.message) for problem in step.draft.problems)
+
+
+def _is_failure(step: Step) -> bool:
+    return any(CODES[problem.code].again == "infrastructure" for problem in step.draft.problems)
+
+
+def _failures(steps: Sequence[Step]) -> int:
+    return sum(map(_is_failure, steps))
+
+
+def _time_left(config: RetryConfig, started: float) -> bool:
+    return time.monotonic() - started < config.deadline_seconds

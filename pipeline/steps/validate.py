@@ -1,0 +1,112 @@
+"""Validate: a parsed value against the acceptance schema (2020-12, formats on) and against its columns."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+
+from pipeline.records import Draft, JsonValue, Problem
+from pipeline.schema.columns import Column, column_of, misfits
+from pipeline.schema.plan import DecodingPlan
+from pipeline.schema.walk import escape
+
+MAX_PROBLEMS = 20
+MAX_REASON = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """The validator and the columns of one schema, built once."""
+
+    validator: Draft202012Validator
+    column: Column
+
+
+_JUDGES: dict[str, Judge] = {}
+"""By schema digest. Bounded by the number of schemas of a job."""
+
+
+def judge_of(plan: DecodingPlan) -> Judge:
+    """The judge of a plan's acceptance schema."""
+    judge = _JUDGES.get(plan.schema_digest)
+    if judge is None:
+        validator = Draft202012Validator(plan.acceptance, format_checker=Draft202012Validator.FORMAT_CHECKER)
+        judge = _JUDGES[plan.schema_digest] = Judge(validator, column_of(plan.acceptance))
+    return judge
+
+
+def validate(draft: Draft, plan: DecodingPlan, attempt: int) -> Draft:
+    """The draft with every violation added as a problem, the first MAX_PROBLEMS of them."""
+    if not draft.parsed:
+        return draft
+    found = list(_bounded(find_problems(draft.value, judge_of(plan), attempt)))
+    return dataclasses.replace(draft, problems=(*draft.problems, *found)) if found else draft
+
+
+def find_problems(value: JsonValue, judge: Judge, attempt: int) -> Iterator[Problem]:
+    """Everything wrong with a value, as problems with JSON pointers."""
+    seen: set[Problem] = set()
+    for error in judge.validator.iter_errors(value):
+        problem = Problem("schema_violation", _pointer(error), _reason(error), attempt)
+        if problem not in seen:  # `required` reports once per missing key
+            seen.add(problem)
+            yield problem
+    if not seen:
+        for pointer, reason in misfits(judge.column, value):
+            yield Problem("value_not_storable", pointer, reason, attempt)
+    for pointer in _surrogates(value):
+        yield Problem("lone_surrogate", pointer, "holds half of a UTF-16 surrogate pair", attempt)
+
+
+def _bounded(problems: Iterator[Problem]) -> Iterator[Problem]:
+    for number, problem in enumerate(problems):
+        if number == MAX_PROBLEMS:
+            return
+        yield problem
+
+
+def _pointer(error: ValidationError) -> str:
+    return "".join(f"/{escape(str(part))}" for part in error.absolute_path)
+
+
+def _reason(error: ValidationError) -> str:
+    """`keyword: expectation`, short, without the offending value (it is in the raw text, and it is untrusted)."""
+    expected: Any = error.validator_value
+    if error.validator == "required":
+        text = f"required: {', '.join(name for name in expected if name not in error.instance)} missing"
+    elif error.validator == "additionalProperties":
+        text = "additionalProperties: a key that the schema does not declare"
+    elif isinstance(expected, dict) or len(str(expected)) > MAX_REASON:
+        text = f"{error.validator}: not satisfied"
+    else:
+        text = f"{error.validator}: must {'match' if error.validator == 'pattern' else 'be'} {expected}"
+    return text if len(text) <= MAX_REASON else text[: MAX_REASON - 1] + "…"
+
+
+def _surrogates(value: JsonValue, pointer: str = "") -> Iterator[str]:
+    if isinstance(value, str):
+        if not _is_unicode(value):
+            yield pointer
+    elif isinstance(value, Mapping):
+        for key, child in value.items():
+            if not _is_unicode(key):
+                yield pointer
+            yield from _surrogates(child, f"{pointer}/{escape(key)}")
+    elif isinstance(value, list):
+        for index, child in enumerate(value):
+            yield from _surrogates(child, f"{pointer}/{index}")
+
+
+def _is_unicode(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
