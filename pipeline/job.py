@@ -238,7 +238,7 @@ def _explain(item: Any) -> str:
 
 def _known_keys(where: tuple[int | str, ...]) -> list[str]:
     """The keys that the model at `where` (a pydantic error location) has."""
-    engines = {"vllm": VllmConfig, "sampler": SamplerConfig, "recorded": RecordedConfig}
+    engines: dict[str, type[BaseModel]] = {"vllm": VllmConfig, "sampler": SamplerConfig, "recorded": RecordedConfig}
     model: type[BaseModel] = JobConfig
     for part in where:
         if part in engines:

@@ -77,8 +77,9 @@ def _pointer(error: ValidationError) -> str:
 def _reason(error: ValidationError) -> str:
     """`keyword: expectation`, short, without the offending value (it is in the raw text, and it is untrusted)."""
     expected: Any = error.validator_value
+    instance: Any = error.instance
     if error.validator == "required":
-        text = f"required: {', '.join(name for name in expected if name not in error.instance)} missing"
+        text = f"required: {', '.join(name for name in expected if name not in instance)} missing"
     elif error.validator == "additionalProperties":
         text = "additionalProperties: a key that the schema does not declare"
     elif isinstance(expected, dict) or len(str(expected)) > MAX_REASON:
