@@ -1,6 +1,6 @@
 """Gather the demo's input: the READMEs of the installed packages and both sample files, in one mixed JSONL.
 
-    python -m jobs.gather_demo [--out jobs/.data/demo.jsonl] [--packages N]
+    python -m jobs.gather_demo [--out jobs/.data/demo.jsonl] [--packages N] [--characters N]
 
 The package rows need no download and are as uneven as real documents: from a few hundred characters to far
 more than a context window, in Markdown, reStructuredText and plain text. Their ground truth is the core
@@ -32,7 +32,7 @@ Row = dict[str, Any]
 
 def main() -> None:
     options = parse_options()
-    rows = [*package_rows(options.packages), *sample_rows()]
+    rows = [*chosen(package_rows(), options.characters)[: options.packages], *sample_rows()]
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_bytes(b"".join(json_line(row) for row in rows))
     counts = Counter(row["schema"] for row in rows)
@@ -44,13 +44,21 @@ def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Gather the demo's documents into one JSONL file.")
     parser.add_argument("--out", type=Path, default=OUT, help="default: jobs/.data/demo.jsonl")
     parser.add_argument("--packages", type=int, help="take the first N packages by name (default: all)")
+    parser.add_argument("--characters", type=int, default=5000, help="longest README to take (default: 5000)")
     options = parser.parse_args()
     if options.packages is not None and options.packages < 0:
         parser.error("--packages must not be negative")
     return options
 
 
-def package_rows(limit: int | None) -> list[Row]:
+def chosen(rows: list[Row], characters: int) -> list[Row]:
+    """The rows of at most `characters`, and the longest of all: it shows what becomes of a document that no context
+    holds. Reading the others would take a CPU longer than a demo should."""
+    longest = max(rows, key=lambda row: len(row["text"]), default=None)
+    return [row for row in rows if len(row["text"]) <= characters or row is longest]
+
+
+def package_rows() -> list[Row]:
     properties: dict[str, Row] = json.loads(SCHEMA.read_text(encoding="utf-8"))["properties"]
     found: dict[str, Row] = {}
     for distribution in distributions():
@@ -66,7 +74,7 @@ def package_rows(limit: int | None) -> list[Row]:
             "text": text,
             "ground_truth": ground_truth(metadata, properties),
         }
-    return [found[name] for name in sorted(found)][:limit]
+    return [found[name] for name in sorted(found)]
 
 
 def sample_rows() -> Iterator[Row]:
