@@ -44,7 +44,7 @@ def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Gather the demo's documents into one JSONL file.")
     parser.add_argument("--out", type=Path, default=OUT, help="default: jobs/.data/demo.jsonl")
     parser.add_argument("--packages", type=int, help="take the first N packages by name (default: all)")
-    parser.add_argument("--characters", type=int, default=5000, help="longest README to take (default: 5000)")
+    parser.add_argument("--characters", type=int, default=4000, help="longest README to take (default: 4000)")
     options = parser.parse_args()
     if options.packages is not None and options.packages < 0:
         parser.error("--packages must not be negative")

@@ -23,7 +23,7 @@ from pipeline.schema.registry import load_schema
 from pipeline.steps.parse import parse
 from pipeline.steps.prompt import render, system_prompt
 from pipeline.steps.repair import repair
-from pipeline.steps.retry import Step, feedback, good_enough, may_retry
+from pipeline.steps.retry import Step, feedback, good_enough, may_retry, next_sampling
 from pipeline.steps.route import route, worth_asking
 from pipeline.steps.validate import validate
 
@@ -43,7 +43,7 @@ async def extract(document: Document, plan: DecodingPlan, engine: Engine, config
     for number in range(1, most + 1):
         prompt = render(document, plan, feedback(steps))
         deadline = started + config.retry.deadline_seconds
-        completion = await _generate(engine, prompt, plan, _sampling(config, number), deadline)
+        completion = await _generate(engine, prompt, plan, next_sampling(steps, config), deadline)
         draft = parse(completion, number)
         draft = repair(draft, completion, number)
         draft = validate(draft, plan, number)
@@ -94,27 +94,17 @@ def plans_of(job: JobConfig, found: InputScan) -> dict[str, DecodingPlan]:
     return plans
 
 
-def _sampling(config: ExtractConfig, number: int) -> Sampling:
-    """How to decode attempt `number`: a later attempt may be warmer, and has its own seed."""
-    temperature = (
-        config.sampling.temperature if number == 1 else max(config.sampling.temperature, config.retry.temperature)
-    )
-    return Sampling(
-        max_tokens=config.sampling.max_tokens,
-        temperature=temperature,
-        seed=config.sampling.seed + number,
-        constrained=config.sampling.constrained,
-    )
-
-
 async def _generate(
     engine: Engine, prompt: Prompt, plan: DecodingPlan, sampling: Sampling, deadline: float
 ) -> Completion:
     """One request within the document's time; running out of it cancels the request."""
+    scope = asyncio.timeout(max(0.0, deadline - time.monotonic()))
     try:
-        async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+        async with scope:
             return await engine.generate(prompt, plan, sampling)
-    except TimeoutError:
+    except TimeoutError as error:
+        if not scope.expired():  # the engine's own, not the document's
+            return Completion("", "error", False, plan_digest=plan.digest, error="engine_failed", detail=repr(error))
         detail = "the document's deadline passed while the engine was answering"
         return Completion("", "error", constrained=False, plan_digest=plan.digest, error="deadline", detail=detail)
 

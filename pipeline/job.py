@@ -2,7 +2,8 @@
 
 Every value has a default that is right on a laptop. Unknown keys are errors that name the nearest known key.
 Paths are relative to the file that names them. They may hold `${NAME}` or `${NAME:-default}` from the environment;
-one that begins with such a variable, when it is set, is relative to the working directory.
+one that begins with such a variable, when it is set, is relative to the working directory. An empty variable counts as
+one that is not set.
 """
 
 from __future__ import annotations
@@ -160,19 +161,13 @@ def load_job(path: str | Path) -> JobConfig:
     """
     path = Path(path)
     data = _read_yaml(path)
-    engine = data.get("engine")
-    if isinstance(engine, str):
-        engine_path = path.parent / engine
-        data["engine"] = load_engine(engine_path).model_dump()
-    job: JobConfig = _checked(TypeAdapter(JobConfig), data, path)
     base = path.parent
-    return job.model_copy(
-        update={
-            "input": job.input.model_copy(update={"path": _relative_to(base, job.input.path)}),
-            "output": _relative_to(base, job.output),
-            "schemas": _relative_to(base, job.schemas),
-        }
-    )
+    if isinstance(data.get("engine"), str):
+        data["engine"] = load_engine(_relative_to(base, data["engine"])).model_dump()
+    job: JobConfig = _checked(TypeAdapter(JobConfig), data, path)
+    placed = {key: _relative_to(base, getattr(job, key)) for key in ("output", "schemas")}
+    where = job.input.model_copy(update={"path": _relative_to(base, job.input.path)})
+    return job.model_copy(update={"input": where, "engine": _placed(base, job.engine), **placed})
 
 
 def load_engine(path: str | Path) -> Any:
@@ -182,25 +177,28 @@ def load_engine(path: str | Path) -> Any:
         JobFileError: as for `load_job`.
     """
     path = Path(path)
-    config = _checked(_ENGINE, _read_yaml(path), path)
-    if isinstance(config, RecordedConfig):
-        return config.model_copy(update={"recording": _relative_to(path.parent, config.recording)})
-    if config.model not in ("", EMBEDDED_MODEL) and config.model.startswith((".", "/")):
-        return config.model_copy(update={"model": _relative_to(path.parent, config.model)})
-    return config
+    return _placed(path.parent, _checked(_ENGINE, _read_yaml(path), path))
+
+
+def _placed(base: Path, config: Any) -> Any:
+    """An engine config whose paths no longer depend on the file that they stood in. Model names are not paths."""
+    key = "recording" if isinstance(config, RecordedConfig) else "model"
+    path = getattr(config, key)
+    is_path = key == "recording" or path.startswith((".", "/", "${"))
+    return config.model_copy(update={key: _relative_to(base, path)}) if is_path else config
 
 
 def _relative_to(base: Path, path: str) -> str:
     """`path` as seen from `base`, variables filled in; URIs and absolute paths stay as they are."""
     leading = _VARIABLE.match(path)
-    if leading and leading["name"] in os.environ:
+    if leading and os.environ.get(leading["name"]):
         base = Path()
     path = _VARIABLE.sub(_value_of, path)
     return path if "://" in path else str((base / path).resolve())
 
 
 def _value_of(variable: re.Match[str]) -> str:
-    value = os.environ.get(variable["name"], variable["default"])
+    value = os.environ.get(variable["name"]) or variable["default"]
     if value is None:
         raise JobFileError(f"{variable[0]} is not set in the environment and has no default.")
     return value

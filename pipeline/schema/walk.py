@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
@@ -52,6 +53,11 @@ ANNOTATIONS = frozenset(
 def is_assertion(keyword: str) -> bool:
     """Whether a keyword can have a say in which values are accepted."""
     return keyword not in ANNOTATIONS and not keyword.startswith("x-")
+
+
+def constrains(keyword: str) -> bool:
+    """Whether a keyword has a say where it stands: `$defs` only holds schemas for others to refer to."""
+    return is_assertion(keyword) and keyword not in ("$defs", "definitions")
 
 
 def escape(token: str) -> str:
@@ -101,18 +107,26 @@ def rebuild(schema: Any, change: Callable[[str, Any], Any], pointer: str = "") -
     return change(pointer, copy)
 
 
+def target(reference: str) -> str:
+    """The JSON pointer that a local reference (`#` or `#/pointer`, percent-encoded) names.
+
+    Raises:
+        KeyError: the reference is not a local pointer.
+    """
+    pointer = unquote(reference[1:])
+    if not reference.startswith("#") or not (pointer == "" or pointer.startswith("/")):
+        raise KeyError(reference)
+    return "".join(f"/{escape(unescape(token))}" for token in pointer.split("/")[1:])
+
+
 def resolve(root: Any, reference: str) -> Any:
-    """The subschema that a local reference (`#` or `#/pointer`) names.
+    """The value that a local reference names.
 
     Raises:
         KeyError: nothing is there, or the reference is not a local pointer.
     """
-    if reference == "#":
-        return root
-    if not reference.startswith("#/"):
-        raise KeyError(reference)
     node = root
-    for token in reference[2:].split("/"):
+    for token in target(reference).split("/")[1:]:
         key = unescape(token)
         if isinstance(node, Mapping) and key in node:
             node = node[key]

@@ -52,7 +52,7 @@ CODES: dict[str, Code] = {
     "not_json": Code("parse", "feedback", "rejected", "the answer is not one JSON value", salvageable=True),
     "duplicate_key": Code("parse", "feedback", "rejected", "an object of the answer repeats a key"),
     "number_not_finite": Code(
-        "parse", "feedback", "rejected", "the answer holds NaN, Infinity or a number beyond doubles"
+        "parse", "feedback", "rejected", "the answer holds NaN, Infinity or a number that no double holds"
     ),
     "json_too_large": Code("parse", "never", "rejected", "the answer is larger or deeper than is parsed"),
     "json_repaired": Code("parse", "never", "degraded", "a repairer changed the answer's text; see repairs"),
@@ -60,6 +60,7 @@ CODES: dict[str, Code] = {
     "schema_violation": Code("schema", "feedback", "rejected", "a value breaks the schema", salvageable=True),
     "value_not_storable": Code("schema", "feedback", "rejected", "a value does not fit its column", salvageable=True),
     "lone_surrogate": Code("schema", "feedback", "rejected", "a string is not valid Unicode", salvageable=True),
+    "not_judged": Code("schema", "never", "rejected", "the validator itself failed on the value"),
     # route: what layer 3 had to give up
     "field_dropped": Code("route", "never", "degraded", "a member was cut or invalid and is left out"),
     "required_missing": Code("route", "never", "degraded", "a required member is absent from the salvaged record"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from collections import Counter
 from typing import Any
 
 from pipeline.records import Completion, Draft, JsonValue, Problem
@@ -42,7 +44,8 @@ def parse(completion: Completion, attempt: int) -> Draft:
 
 def _finish_problem(completion: Completion, attempt: int) -> Problem | None:
     """What the finish reason alone decides, or None for `stop`."""
-    reason, detail = completion.finish_reason, completion.detail
+    reason: str = completion.finish_reason
+    detail = completion.detail
     if reason == "error" or completion.error:
         code = ENGINE_ERRORS.get(completion.error, "engine_error")
         return Problem(code, message=detail or "the engine reported an error", attempt=attempt)
@@ -53,6 +56,8 @@ def _finish_problem(completion: Completion, attempt: int) -> Problem | None:
         return Problem("truncated", message=message, attempt=attempt)
     if reason == "repetition":
         return Problem("repetition", message="the answer repeated itself until it was stopped", attempt=attempt)
+    if reason != "stop":  # an engine that knows more reasons than this module: none of them means finished
+        return Problem("engine_error", message=f"unknown finish reason {reason!r}", attempt=attempt)
     return None
 
 
@@ -81,7 +86,7 @@ def loads(text: str) -> JsonValue:
     except Unparsable:
         raise
     except ValueError as error:  # CPython refuses integers of more than 4300 digits
-        raise Unparsable("number_not_finite", f"a number is too long: {error}") from error
+        raise Unparsable("number_not_finite", "an integer has thousands of digits") from error
 
 
 def check_bounds(text: str) -> None:
@@ -113,8 +118,7 @@ def check_bounds(text: str) -> None:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        keys = [key for key, _ in pairs]
-        repeated = next(key for key in keys if keys.count(key) > 1)
+        repeated = Counter(key for key, _ in pairs).most_common(1)[0][0]
         raise Unparsable("duplicate_key", f"the key {repeated[:40]!r} occurs more than once in one object")
     return value
 
@@ -127,4 +131,6 @@ def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
         raise Unparsable("number_not_finite", f"{text[:40]} is beyond the range of a double")
+    if value == 0 and re.search("[1-9]", text.lower().partition("e")[0]):
+        raise Unparsable("number_not_finite", f"{text[:40]} is too small for a double")
     return value

@@ -67,14 +67,18 @@ def render(document: Document, plan: DecodingPlan, problems: Sequence[Problem] =
 
 
 def _fence(text: str) -> str:
-    """A line that the document cannot hold: it names a hash of the text, and the hash of a text is not in it."""
-    name = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"--- document {name} ---"
+    """A line that the document does not hold, though its author may know how lines are made: it names a hash."""
+    name = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    while (fence := f"--- document {name[:8]} ---") in text:
+        name = hashlib.sha256(name.encode()).hexdigest()
+    return fence
 
 
 def _feedback(problem: Problem) -> str:
     """`pointer: reason`, on one line and short: model output must not become an instruction to the model."""
     line = f"{problem.pointer}: {problem.message}" if problem.pointer else problem.message
+    line = line.encode("utf-8", "backslashreplace").decode()  # a pointer may hold half a surrogate pair
+    line = " ".join(line.splitlines())  # also at U+2028 and others that JSON does not escape
     line = json.dumps(line, ensure_ascii=False)[1:-1].replace("<", "‹").replace(">", "›")
     return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 1] + "…"
 

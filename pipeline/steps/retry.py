@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.job import RetryConfig
-from pipeline.records import Attempt, Draft, Problem
+from pipeline.job import ExtractConfig, RetryConfig
+from pipeline.records import Attempt, Draft, Problem, Sampling
 from pipeline.steps.codes import CODES
 
 
@@ -36,8 +37,7 @@ def may_retry(steps: Sequence[Step], config: RetryConfig, started: float) -> boo
         return _failures(steps) <= config.max_engine_failures and _time_left(config, started)
     if "feedback" not in again or len(steps) - _failures(steps) >= config.max_attempts:
         return False
-    spent = sum(step.attempt.output_tokens for step in steps)
-    if config.max_output_tokens is not None and spent >= config.max_output_tokens:
+    if _tokens_left(steps, config) <= 0:
         return False
     return _time_left(config, started) and not _repeats(steps)
 
@@ -48,6 +48,26 @@ def feedback(steps: Sequence[Step]) -> tuple[Problem, ...]:
         if not _is_failure(step):
             return tuple(problem for problem in step.draft.problems if CODES[problem.code].again == "feedback")
     return ()
+
+
+def next_sampling(steps: Sequence[Step], config: ExtractConfig) -> Sampling:
+    """How to decode the next attempt: within what is left of the token budget, and maybe warmer after an answer that
+    was not accepted. Each attempt has its own seed."""
+    answered = any(not _is_failure(step) for step in steps)
+    warmer = max(config.sampling.temperature, config.retry.temperature)
+    return Sampling(
+        max_tokens=int(min(config.sampling.max_tokens, _tokens_left(steps, config.retry))),
+        temperature=warmer if answered else config.sampling.temperature,
+        seed=config.sampling.seed + len(steps),
+        constrained=config.sampling.constrained,
+    )
+
+
+def _tokens_left(steps: Sequence[Step], config: RetryConfig) -> float:
+    """Output tokens that the document may still be given; those of infrastructure failures are not its own."""
+    if config.max_output_tokens is None:
+        return math.inf
+    return config.max_output_tokens - sum(step.attempt.output_tokens for step in steps if not _is_failure(step))
 
 
 def _repeats(steps: Sequence[Step]) -> bool:

@@ -56,7 +56,7 @@ def finished_members(text: str) -> dict[str, Any]:
     """The members of a top-level object that the text shows to be finished: a comma or the brace follows them.
 
     `{"a": 1, "b": "x` gives {"a": 1}; `{"a": 12` gives {}, since more digits may have followed. Text with anything
-    before the object, or with a repeated key, gives {}.
+    before or after the object, or with a repeated key, gives {}.
     """
     members: dict[str, Any] = {}
     try:
@@ -82,8 +82,8 @@ def finished_members(text: str) -> dict[str, Any]:
         if position >= len(text) or text[position] not in ",}":
             return members
         members[key] = value
-        if text[position] == "}":
-            return members
+        if text[position] == "}":  # more text after the end: nobody can tell which part is the answer
+            return members if _skip(text, position + 1) == len(text) else {}
 
 
 def _skip(text: str, position: int) -> int:

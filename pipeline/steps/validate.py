@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
+from jsonschema.protocols import Validator
 
 from pipeline.records import Draft, JsonValue, Problem
 from pipeline.schema.columns import Column, column_of, misfits
 from pipeline.schema.plan import DecodingPlan
+from pipeline.schema.validator import validator_of
 from pipeline.schema.walk import escape
 
 MAX_PROBLEMS = 20
@@ -23,21 +24,20 @@ MAX_REASON = 120
 class Judge:
     """The validator and the columns of one schema, built once."""
 
-    validator: Draft202012Validator
+    validator: Validator
     column: Column
 
 
-_JUDGES: dict[str, Judge] = {}
-"""By schema digest. Bounded by the number of schemas of a job."""
+_JUDGES: dict[tuple[str, str], Judge] = {}
+"""By schema name and digest. Bounded by the number of schemas of a job."""
 
 
 def judge_of(plan: DecodingPlan) -> Judge:
     """The judge of a plan's acceptance schema."""
-    judge = _JUDGES.get(plan.schema_digest)
-    if judge is None:
-        validator = Draft202012Validator(plan.acceptance, format_checker=Draft202012Validator.FORMAT_CHECKER)
-        judge = _JUDGES[plan.schema_digest] = Judge(validator, column_of(plan.acceptance))
-    return judge
+    key = plan.name, plan.schema_digest
+    if key not in _JUDGES:
+        _JUDGES[key] = Judge(validator_of(plan.acceptance), column_of(plan.acceptance))
+    return _JUDGES[key]
 
 
 def validate(draft: Draft, plan: DecodingPlan, attempt: int) -> Draft:
@@ -51,11 +51,15 @@ def validate(draft: Draft, plan: DecodingPlan, attempt: int) -> Draft:
 def find_problems(value: JsonValue, judge: Judge, attempt: int) -> Iterator[Problem]:
     """Everything wrong with a value, as problems with JSON pointers."""
     seen: set[Problem] = set()
-    for error in judge.validator.iter_errors(value):
-        problem = Problem("schema_violation", _pointer(error), _reason(error), attempt)
-        if problem not in seen:  # `required` reports once per missing key
-            seen.add(problem)
-            yield problem
+    try:
+        for error in judge.validator.iter_errors(value):
+            problem = Problem("schema_violation", _pointer(error), _reason(error), attempt)
+            if problem not in seen:  # `required` reports once per missing key
+                seen.add(problem)
+                yield problem
+    except Exception as error:  # whatever the library or a format check trips over costs this record, not the job
+        yield Problem("not_judged", message=f"the validator failed: {type(error).__name__}", attempt=attempt)
+        return
     if not seen:
         for pointer, reason in misfits(judge.column, value):
             yield Problem("value_not_storable", pointer, reason, attempt)
@@ -78,14 +82,17 @@ def _reason(error: ValidationError) -> str:
     """`keyword: expectation`, short, without the offending value (it is in the raw text, and it is untrusted)."""
     expected: Any = error.validator_value
     instance: Any = error.instance
-    if error.validator == "required":
+    keyword: Any = error.validator
+    if keyword is None:
+        text = "false: nothing is allowed here"
+    elif keyword == "required":
         text = f"required: {', '.join(name for name in expected if name not in instance)} missing"
-    elif error.validator == "additionalProperties":
+    elif keyword == "additionalProperties":
         text = "additionalProperties: a key that the schema does not declare"
     elif isinstance(expected, dict) or len(str(expected)) > MAX_REASON:
-        text = f"{error.validator}: not satisfied"
+        text = f"{keyword}: not satisfied"
     else:
-        text = f"{error.validator}: must {'match' if error.validator == 'pattern' else 'be'} {expected}"
+        text = f"{keyword}: must {'match' if keyword == 'pattern' else 'be'} {expected}"
     return text if len(text) <= MAX_REASON else text[: MAX_REASON - 1] + "…"
 
 

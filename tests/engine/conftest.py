@@ -1,0 +1,29 @@
+"""Real vLLM with the embedded model, started once per back end for all tests here."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from pipeline.engines import build
+from pipeline.engines.vllm import VllmEngine
+from pipeline.job import VllmConfig, load_engine
+
+ROOT = Path(__file__).resolve().parents[2]
+BACKENDS = [
+    "cpu_embedded.yaml",
+    pytest.param("cpu_embedded_guidance.yaml", marks=pytest.mark.slow),
+]
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session", params=BACKENDS)
+async def engine(request: pytest.FixtureRequest) -> AsyncIterator[VllmEngine]:
+    config: VllmConfig = load_engine(ROOT / "serve_configs" / request.param)
+    engine = build(config)
+    assert isinstance(engine, VllmEngine)
+    await engine.start([])
+    yield engine
+    await engine.close()

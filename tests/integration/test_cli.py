@@ -1,0 +1,196 @@
+"""The command line as a user meets it: what it says, and what it exits with, when something is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from pipeline import cli
+
+ROOT = Path(__file__).resolve().parents[2]
+GRISTMILL = [sys.executable, "-c", "from pipeline.cli import main; main()"]
+RECEIPT = {"id": "r1", "text": "Corner Shop\nTOTAL EUR 5.00"}
+
+
+class Bench:
+    """A job file in a temporary directory that tests spoil in one place."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.input = folder / "in.jsonl"
+        self.write([RECEIPT])
+        self.job: dict[str, Any] = {
+            "name": "t",
+            "input": {"path": "in.jsonl", "schema": "receipt@1"},
+            "output": "out",
+            "schemas": str(ROOT / "schemas"),
+            "engine": {"engine": "sampler"},
+        }
+
+    def write(self, rows: list[dict[str, Any]]) -> None:
+        self.input.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+    @property
+    def path(self) -> Path:
+        path = self.folder / "job.yaml"
+        path.write_text(yaml.safe_dump(self.job), encoding="utf-8")
+        return path
+
+    def run(self, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        command = [*GRISTMILL, "run", str(self.path), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def fails(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str]:
+    """Exit code and message of a command, run in this process (errors come before Ray starts)."""
+    monkeypatch.setattr(sys, "argv", ["gristmill", *arguments])
+    monkeypatch.setenv("COLUMNS", "1000")
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    return int(stopped.value.code or 0), capsys.readouterr().err
+
+
+def spoil(bench: Bench, how: str) -> None:
+    job = bench.job
+    if how == "unknown key":
+        job["ouput"] = job.pop("output")
+    elif how == "nested key":
+        job["input"]["pathh"] = "x"
+    elif how == "missing input":
+        job["input"]["path"] = "nowhere.jsonl"
+    elif how == "empty input":
+        bench.write([])
+    elif how == "bad parquet":
+        (bench.folder / "in.parquet").write_bytes(b"PAR1 this is not parquet PAR1")
+        job["input"]["path"] = "in.parquet"
+    elif how == "wrong column":
+        pq.write_table(pa.table({"id": ["a"], "body": ["text"]}), bench.folder / "in.parquet")
+        job["input"]["path"] = "in.parquet"
+    elif how == "unknown schema":
+        job["input"]["schema"] = "reciept@1"
+    elif how == "model not found":
+        job["engine"] = {"engine": "sampler", "model": "./no-such-model"}
+    elif how == "output under a file":
+        job["output"] = "in.jsonl/out"
+    elif how == "memory":
+        job["engine"] = {"engine": "vllm", "environment": {"VLLM_CPU_KVCACHE_SPACE": "100000"}}
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "says"),
+    [
+        ("unknown key", 2, "did you mean `output`?"),
+        ("nested key", 2, "input.pathh: unknown key; did you mean `path`?"),
+        ("missing input", 3, "nowhere.jsonl"),
+        ("empty input", 3, "empty"),
+        ("bad parquet", 3, "in.parquet"),
+        ("wrong column", 3, "body"),
+        ("unknown schema", 4, "receipt@1"),
+        ("output under a file", 6, "cannot write"),
+    ],
+)
+def test_mistakes_are_told_before_anything_starts(
+    bench: Bench,
+    how: str,
+    code: int,
+    says: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spoil(bench, how)
+    exit_code, message = fails(capsys, monkeypatch, "run", str(bench.path))
+    assert (exit_code, says in message) == (code, True), message
+    assert not list(bench.folder.glob("out/run=*/manifest.json"))
+
+
+@pytest.mark.parametrize(("how", "code", "says"), [("model not found", 5, "no-such-model"), ("memory", 8, "GiB")])
+def test_what_an_engine_cannot_start_with_is_told_as_plainly(bench: Bench, how: str, code: int, says: str) -> None:
+    spoil(bench, how)
+    done = bench.run()
+    assert (done.returncode, says in done.stderr) == (code, True), done.stderr
+    assert "Traceback" not in done.stderr + done.stdout
+
+
+def test_a_schema_that_does_not_compile_stops_the_job_with_the_compilers_words(bench: Bench) -> None:
+    folder = bench.folder / "schemas" / "odd" / "1"
+    folder.mkdir(parents=True)
+    # Valid JSON Schema, and valid for Python's `re`, but no grammar: a look-behind.
+    body = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(?<=x)y+$"}}, "required": ["a"]}
+    (folder / "schema.json").write_text(json.dumps(body))
+    bench.job |= {"schemas": "schemas", "engine": {"engine": "sampler", "backend": "guidance"}}
+    bench.job["input"]["schema"] = "odd@1"
+    done = bench.run()
+    assert done.returncode == 4, done.stderr
+    assert "odd@1" in done.stderr
+    assert "Traceback" not in done.stderr + done.stdout
+
+
+def test_interrupt_resume_refuse_and_finish(bench: Bench) -> None:
+    bench.write([{"id": f"r{n}", "text": f"Shop {n}\nTOTAL EUR {n}.50"} for n in range(40)])
+    bench.job["engine"] = {"engine": "sampler", "token_seconds": 0.02, "max_num_seqs": 2}
+    bench.job["placement"] = {"unit_documents": 4}
+    process = subprocess.Popen([*GRISTMILL, "run", str(bench.path)], stdout=subprocess.PIPE, text=True)
+    commits = bench.folder / "out"
+    until = time.monotonic() + 120
+    while len(list(commits.glob("run=*/_commits/*.json"))) < 2 and time.monotonic() < until:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    told, _ = process.communicate(timeout=60)
+    assert process.returncode == cli.INTERRUPTED, told
+    assert "Run the same command to continue" in told
+    kept = {path.name: path.stat().st_mtime_ns for path in commits.glob("run=*/_commits/*.json")}
+    assert 2 <= len(kept) < 10
+
+    bench.job["sampling"] = {"temperature": 0.5}
+    refused = bench.run()
+    assert refused.returncode == 7
+    assert "sampling.temperature" in refused.stderr.replace("\n", "")
+
+    del bench.job["sampling"]
+    bench.job["engine"].pop("token_seconds")  # speed is not identity
+    bench.job["placement"] = {"unit_documents": 9}  # neither is layout
+    finished = bench.run()
+    assert finished.returncode == 0, finished.stderr
+    assert "resuming" in finished.stdout
+    run = next(commits.glob("run=*/manifest.json")).parent
+    assert {p.name: p.stat().st_mtime_ns for p in run.glob("_commits/*.json") if p.name in kept} == kept
+    manifest = json.loads((run / "manifest.json").read_text())
+    ids = [
+        i for f in manifest["files"] for i in pq.ParquetFile(run / f["path"]).read().column("document_id").to_pylist()
+    ]
+    assert Counter(ids) == Counter(f"r{n}" for n in range(40))
+
+    again = bench.run()
+    assert again.returncode == 0
+    assert "nothing to do" in again.stdout
+    assert not list(run.glob("**/.*")), "temporary files are left behind"
+
+
+def test_inspect_shows_document_raw_output_and_problems(bench: Bench) -> None:
+    bench.write([{"id": f"r{n}", "text": f"Shop {n} ünïcode 收据\nTOTAL EUR {n}.50"} for n in range(12)])
+    bench.job["engine"] = {"engine": "sampler", "faults": [{"kind": "truncate", "share": 0.5}]}
+    assert bench.run().returncode == 0
+    command = [*GRISTMILL, "inspect", str(bench.folder / "out"), "--layer", "3", "--limit", "1"]
+    environment = {**os.environ, "COLUMNS": "160"}
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+    assert "layer 3" in shown
+    assert "ünïcode 收据" in shown
+    assert "truncated" in shown
+    assert "raw output of the last attempt" in shown

@@ -1,0 +1,153 @@
+"""One unit becomes typed Parquet files and one commit record, whatever the model said."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support import GOOD, Answers, extracted
+
+from pipeline.errors import OutputError
+from pipeline.runtime.exchange import outcomes_of, to_table
+from pipeline.schema.plan import NO_PLAN
+
+
+def files(directory: Path) -> list[Path]:
+    return sorted(directory.glob("status=*/schema=*/*.parquet"))
+
+
+def rows(directory: Path, status: str) -> list[dict[str, Any]]:
+    found = [
+        row
+        for path in files(directory)
+        if f"status={status}" in str(path)
+        for row in pq.ParquetFile(path).read().to_pylist()
+    ]
+    return sorted(found, key=lambda row: row["document_id"])
+
+
+def test_every_outcome_is_written_once_where_its_status_says(work: Any) -> None:
+    run = work.open()
+    record = work.write(run, work.found.units[0])
+    written = {
+        status: [row["document_id"] for row in rows(run.directory, status)]
+        for status in ("valid", "degraded", "rejected")
+    }
+    assert written == {"valid": ["d0", "d1"], "degraded": ["d2", "d4"], "rejected": ["d3"]}
+    assert sum(file["rows"] for file in record["files"]) == 5
+    assert run.committed_units() == {work.found.units[0].id}
+
+
+def test_a_valid_row_holds_the_record_and_what_led_to_it(work: Any) -> None:
+    run = work.open()
+    work.write(run, work.found.units[0])
+    first, second = rows(run.directory, "valid")
+    assert first["record"] == GOOD
+    assert second["record"] == {"vendor": "Büro \u2028 €", "date": None, "lines": [], "total": None}
+    assert first["attempts"][0]["raw_text"] == json.dumps(GOOD)
+    assert (first["layer"], first["problems"], first["run_id"]) == (1, [], work.identity.run_id)
+    assert "document_text" not in first
+
+
+def test_a_rejected_row_keeps_its_document_and_coded_problems(work: Any) -> None:
+    run = work.open()
+    work.write(run, work.found.units[0])
+    (row,) = rows(run.directory, "rejected")
+    assert row["document_text"] == "receipt 3"
+    assert {(p["code"], p["layer"], p["attempt"]) for p in row["problems"]} == {
+        ("not_json", "parse", 1),
+        ("not_json", "parse", 2),
+    }
+    assert "record" not in row
+
+
+def test_half_surrogates_in_raw_text_and_pointers_are_written_visibly(work: Any) -> None:
+    run = work.open()
+    unit = work.found.units[0]
+    outcomes = work.outcomes(unit)
+    raw = dataclasses.replace(outcomes[0].attempts[0], raw_text="a\ud800b")
+    problem = dataclasses.replace(outcomes[4].problems[0], pointer="/\udfff")
+    outcomes[0] = dataclasses.replace(outcomes[0], attempts=(raw,), problems=(problem,))
+    work.write(run, unit, outcomes)
+    row = rows(run.directory, "valid")[0]
+    assert row["attempts"][0]["raw_text"] == "a\\ud800b"
+    assert row["problems"][0]["pointer"] == "/\\udfff"
+
+
+def test_all_files_of_a_table_have_one_schema_and_no_extension_types(work: Any) -> None:
+    run = work.open()
+    for unit in work.found.units:
+        work.write(run, unit)
+    by_status: dict[str, set[str]] = {}
+    for path in files(run.directory):
+        schema = pq.ParquetFile(path).schema_arrow
+        by_status.setdefault(path.parts[-3], set()).add(schema.to_string(show_field_metadata=True))
+        assert not [field for field in schema if isinstance(field.type, pa.BaseExtensionType)]
+    assert len(files(run.directory)) > len(by_status) == 3
+    assert all(len(schemas) == 1 for schemas in by_status.values())
+
+
+def test_degraded_columns_are_nullable_and_valid_ones_as_the_schema_says(work: Any) -> None:
+    run = work.open()
+    work.write(run, work.found.units[0])
+    types = {
+        path.parts[-3]: pq.ParquetFile(path).schema_arrow.field("record").type
+        for path in files(run.directory)
+        if "rejected" not in str(path)
+    }
+    assert [field.nullable for field in types["status=valid"]] == [False, True, True, True]
+    assert [field.nullable for field in types["status=degraded"]] == [True] * 4
+
+
+@pytest.mark.parametrize("count", [0, 4, 6])
+def test_a_wrong_number_of_outcomes_writes_nothing(work: Any, count: int) -> None:
+    run = work.open()
+    unit = work.found.units[0]
+    outcomes = (work.outcomes(unit) * 2)[:count]
+    with pytest.raises(OutputError, match=f"5 documents but {count} outcomes"):
+        work.write(run, unit, outcomes)
+    assert files(run.directory) == []
+    assert run.committed_units() == set()
+
+
+def test_a_second_attempt_of_a_unit_drops_its_files(work: Any) -> None:
+    run = work.open()
+    unit = work.found.units[0]
+    first = work.write(run, unit)
+    before = files(run.directory)
+    work.write(run, unit, work.outcomes(unit)[::-1])
+    assert files(run.directory) == before
+    assert sorted(str(path.relative_to(run.directory)) for path in before) == sorted(f["path"] for f in first["files"])
+
+
+def test_the_commit_record_describes_the_files(work: Any) -> None:
+    import hashlib
+
+    run = work.open()
+    record = work.write(run, work.found.units[1])
+    assert record == json.loads((run.directory / "_commits" / f"{work.found.units[1].id}.json").read_text())
+    for file in record["files"]:
+        content = (run.directory / file["path"]).read_bytes()
+        assert (file["bytes"], file["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
+    assert record["tally"]["documents"] == 5
+
+
+def test_documents_without_a_schema_have_a_partition_of_their_own(work: Any) -> None:
+    run = work.open()
+    unit = work.found.units[0]
+    outcomes = work.outcomes(unit)
+    stray = dataclasses.replace(outcomes[3], schema="", record=None, status="rejected")
+    work.write(run, unit, [*outcomes[:3], stray, outcomes[4]])
+    assert [path.parts[-2] for path in files(run.directory) if "rejected" in str(path)] == ["schema=none"]
+    assert extracted(Answers(GOOD), NO_PLAN).status == "valid"
+
+
+def test_outcomes_travel_between_stages_unchanged(work: Any) -> None:
+    outcomes = work.outcomes(work.found.units[0])
+    odd = dataclasses.replace(outcomes[0], record={"k": [None, 1.5, 10**30, "\ud800", {"": True}]})
+    assert outcomes_of(to_table("{}", [*outcomes, odd])) == [*outcomes, odd]
