@@ -96,7 +96,7 @@ def _whole_run(folder: Path, name: str) -> dict[str, Any]:
 
 
 def pipeline_part(documents: int, run: Runs) -> dict[str, Any]:
-    """The documents, and GROWTH times as many. The difference is what a document costs; the rest is what starting costs.
+    """N documents and GROWTH times as many. The difference is what a document costs; the rest is what starting costs.
 
     Ray starts workers for tasks until its logical CPUs are taken, about 2 CPU seconds each. With some thousand
     documents the smaller run has them all; with fewer, the larger one's further workers count as documents' cost.

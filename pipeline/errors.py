@@ -12,6 +12,14 @@ class GristmillError(Exception):
 
     exit_code = 1
 
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+    def __str__(self) -> str:
+        # Not `args`: Ray Data appends advice about its own settings there on the way to the driver.
+        return self.message
+
 
 class JobFileError(GristmillError):
     """The job file, or an engine config that it names, cannot be used as written."""

@@ -2,8 +2,9 @@
 
     units ── read (CPU tasks) ──▶ documents ── ExtractActor (owns an engine) ──▶ outcomes ── write (CPU tasks)
 
-Reading and writing take a fraction of a CPU and actors none, so that a machine of two cores does not wait for itself:
-engines are bounded by the size of their pool.
+Reading and writing take a CPU each and actors none: engines are bounded by the size of their pool. A fraction of a
+CPU for the tasks looks kinder to a small machine and is not: Ray then keeps starting and killing workers
+(bench/README.md has the numbers).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import ray.data
 
-TASK_CPUS = 0.25
+TASK_CPUS = 1
 POLL_SECONDS = 1.0
 
 Extract = Callable[[Document, DecodingPlan, Engine, ExtractConfig], Coroutine[Any, Any, Outcome]]
@@ -163,15 +164,16 @@ def _init_ray(verbose: bool) -> None:
 
 
 def _job_failure(error: BaseException) -> GristmillError:
-    """The exception of a stage without what Ray wrapped around it; anything that is not ours is told as it is."""
-    cause, seen = error, {id(error)}
-    while not isinstance(cause, GristmillError):
-        inner = getattr(cause, "cause", None) or cause.__cause__
-        if inner is None or id(inner) in seen:
-            return EngineError(
-                f"a worker failed: {type(cause).__name__}: {cause}\n"
-                "What was committed is kept; run the same command to continue. --verbose shows the worker's log."
-            )
+    """The exception of a stage without what Ray wrapped around it; anything that is not ours is told as it is.
+
+    Ray's wrapper also claims the class of what it wraps, so `cause` is looked at before the class is.
+    """
+    cause: BaseException = error
+    while isinstance(inner := getattr(cause, "cause", None), BaseException):
         cause = inner
-        seen.add(id(cause))
-    return cause
+    if isinstance(cause, GristmillError):
+        return cause
+    return EngineError(
+        f"a worker failed: {type(cause).__name__}: {cause}\n"
+        "What was committed is kept; run the same command to continue. --verbose shows the worker's log."
+    )
