@@ -85,12 +85,13 @@ def plans_of(job: JobConfig, found: InputScan) -> dict[str, DecodingPlan]:
     Raises:
         SchemaError: one of them is unknown or malformed; no engine has started yet.
     """
-    backend = getattr(job.engine, "backend", "none")
-    compact = getattr(job.engine, "compact_json", True)
+    engine = job.engine
     plans = {}
     for name in sorted(name for name in found.schema_counts if name):
         schema = load_schema(job.schemas, name)
-        plans[name] = build_plan(schema, system_prompt(schema), backend=backend, compact_json=compact)
+        plans[name] = build_plan(
+            schema, system_prompt(schema), backend=engine.backend, compact_json=engine.compact_json
+        )
     return plans
 
 

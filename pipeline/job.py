@@ -24,6 +24,8 @@ EMBEDDED_MODEL = "embedded"
 
 
 class Strict(BaseModel):
+    """Frozen, and strict about keys."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -118,10 +120,12 @@ class SamplerConfig(Strict):
 
 
 class RecordedConfig(Strict):
-    """Plays completions that `gristmill run --record` saved."""
+    """Plays completions that `gristmill run --record` saved. `backend` and `compact_json` are the recorded engine's."""
 
     engine: Literal["recorded"]
     recording: str
+    backend: Literal["xgrammar", "guidance"] = "xgrammar"
+    compact_json: bool = True
     max_num_seqs: int = Field(256, ge=1)
     num_gpus: float = Field(0, ge=0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -182,6 +183,38 @@ def test_interrupt_resume_refuse_and_finish(bench: Bench) -> None:
     assert again.returncode == 0
     assert "nothing to do" in again.stdout
     assert not list(run.glob("**/.*")), "temporary files are left behind"
+
+
+def test_a_recorded_run_plays_again_without_its_engine_and_says_when_it_is_stale(bench: Bench) -> None:
+    bench.write([{"id": f"r{n}", "text": f"Shop {n}\nTOTAL EUR {n}.50"} for n in range(12)])
+    bench.job["engine"] = {"engine": "sampler", "faults": [{"kind": "truncate", "share": 0.4}]}
+    recording = str(bench.folder / "recording")
+    assert bench.run("--record", recording).returncode == 0
+    first = records(bench.folder / "out")
+    bench.job |= {"engine": {"engine": "recorded", "recording": recording}, "output": "replayed"}
+    played = bench.run()
+    assert played.returncode == 0, played.stderr
+    assert records(bench.folder / "replayed") == first
+
+    bench.job |= {"schemas": "schemas", "output": "stale"}
+    shutil.copytree(ROOT / "schemas", bench.folder / "schemas")
+    with (bench.folder / "schemas" / "receipt" / "1" / "instructions.md").open("a") as file:
+        file.write("\nOne more sentence.\n")
+    stale = bench.run()
+    assert stale.returncode == 5
+    assert "stale" in stale.stderr
+
+
+def records(output: Path) -> dict[str, Any]:
+    """Status and record by document id, from the files that the manifest names."""
+    run = next(output.glob("run=*/manifest.json")).parent
+    manifest = json.loads((run / "manifest.json").read_text())
+    rows = [
+        {**row, "status": file["status"]}
+        for file in manifest["files"]
+        for row in pq.ParquetFile(run / file["path"]).read().to_pylist()
+    ]
+    return {row["document_id"]: (row["status"], row.get("record")) for row in rows}
 
 
 def test_inspect_shows_document_raw_output_and_problems(bench: Bench) -> None:
