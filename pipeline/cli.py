@@ -27,6 +27,7 @@ app = typer.Typer(
 JobPath = Annotated[Path, typer.Argument(help="A job file, such as jobs/demo.yaml.", metavar="JOB.yaml")]
 
 INTERRUPTED = 130
+LOG_WIDTH = 120
 
 
 @app.command()
@@ -49,12 +50,12 @@ def run(
     130 interrupted.
     """
     from pipeline import flow
-    from pipeline.job import load_job
+    from pipeline.jobfile import load_job
 
     if verbose:
         os.environ["GRISTMILL_VERBOSE"] = "1"
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "INFO")
-    console = Console(highlight=False)
+    console = _console()
     job = load_job(job_path)
     watcher = _Watcher(console)
     try:
@@ -131,7 +132,7 @@ def inspect(
 
     if status is not None and status not in STATUSES:
         raise typer.BadParameter(f"{status} is not one of {', '.join(STATUSES)}", param_hint="--status")
-    console = Console(highlight=False)
+    console = _console()
     directory = find_run(path)
     shown = 0
     for row in find_rows(directory, status=status, document_id=document_id, layer=layer, limit=limit):
@@ -149,7 +150,15 @@ def engines() -> None:
     table = Table("engine", "usable", "what", title=f"gristmill {__version__}", title_justify="left")
     for line in survey():
         table.add_row(line.engine, "yes" if line.usable else "no", line.what)
-    Console(highlight=False).print(table)
+    _console().print(table)
+
+
+def _console(*, stderr: bool = False) -> Console:
+    """A console as wide as the terminal, or wide enough for a log file."""
+    console = Console(stderr=stderr, highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = LOG_WIDTH
+    return console
 
 
 def main() -> None:
@@ -157,5 +166,5 @@ def main() -> None:
     try:
         app()
     except GristmillError as error:
-        Console(stderr=True, highlight=False).print(f"error: {error}", style="red", markup=False)
+        _console(stderr=True).print(f"error: {error}", style="red", markup=False, soft_wrap=True)
         sys.exit(error.exit_code)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from pipeline.cli import app
 from pipeline.errors import GristmillError
-from pipeline.job import load_engine, load_job
+from pipeline.jobfile import load_engine, load_job
 from pipeline.schema.plan import build_plan
 from pipeline.schema.registry import available, load_schema
 from pipeline.steps.prompt import system_prompt

@@ -58,7 +58,7 @@ class Reporter:
             self._bar.update(self._task, completed=tally.documents, description=name, rates=line)
         elif tally.documents and time.monotonic() - self._printed > PLAIN_SECONDS:
             self._printed = time.monotonic()
-            self._console.print(line, highlight=False)
+            self._console.print(line, soft_wrap=True)
 
     def _line(self, tally: Tally) -> str:
         seconds = max(time.monotonic() - self._began, 1e-9)

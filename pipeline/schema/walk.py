@@ -66,6 +66,7 @@ def escape(token: str) -> str:
 
 
 def unescape(token: str) -> str:
+    """The inverse of `escape`."""
     return token.replace("~1", "/").replace("~0", "~")
 
 

@@ -10,7 +10,8 @@ import pytest_asyncio
 
 from pipeline.engines import build
 from pipeline.engines.vllm import VllmEngine
-from pipeline.job import VllmConfig, load_engine
+from pipeline.job import VllmConfig
+from pipeline.jobfile import load_engine
 
 ROOT = Path(__file__).resolve().parents[2]
 BACKENDS = [

@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from pipeline.errors import JobFileError
-from pipeline.job import JobConfig, load_engine, load_job
+from pipeline.job import JobConfig
+from pipeline.jobfile import load_engine, load_job
 
 ROOT = Path(__file__).parents[2]
 JOB = {

@@ -1,0 +1,119 @@
+"""Reading job files and engine configs: YAML in, checked models out, mistakes named with the nearest key.
+
+Paths are relative to the file that names them. They may hold `${NAME}` or `${NAME:-default}` from the environment; one
+that begins with such a variable, when it is set, is relative to the working directory. An empty variable counts
+as one that is not set.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from pipeline.errors import JobFileError
+from pipeline.job import EngineConfig, Fault, JobConfig, RecordedConfig, SamplerConfig, VllmConfig
+
+_ENGINE: TypeAdapter[Any] = TypeAdapter(EngineConfig)
+_VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
+
+
+def load_job(path: str | Path) -> JobConfig:
+    """Read and check a job file; its `engine` may be an inline mapping or the path of an engine config.
+
+    Raises:
+        JobFileError: the file is missing, is not YAML, or has a wrong or unknown key (the nearest is named).
+    """
+    path = Path(path)
+    data = _read_yaml(path)
+    base = path.parent
+    if isinstance(data.get("engine"), str):
+        data["engine"] = load_engine(_relative_to(base, data["engine"])).model_dump()
+    job: JobConfig = _checked(TypeAdapter(JobConfig), data, path)
+    placed = {key: _relative_to(base, getattr(job, key)) for key in ("output", "schemas")}
+    where = job.input.model_copy(update={"path": _relative_to(base, job.input.path)})
+    return job.model_copy(update={"input": where, "engine": _placed(base, job.engine), **placed})
+
+
+def load_engine(path: str | Path) -> Any:
+    """Read and check an engine config (a file of `serve_configs/`).
+
+    Raises:
+        JobFileError: as for `load_job`.
+    """
+    path = Path(path)
+    return _placed(path.parent, _checked(_ENGINE, _read_yaml(path), path))
+
+
+def _placed(base: Path, config: Any) -> Any:
+    """An engine config whose paths no longer depend on the file that they stood in. Model names are not paths."""
+    key = "recording" if isinstance(config, RecordedConfig) else "model"
+    path = getattr(config, key)
+    is_path = key == "recording" or path.startswith((".", "/", "${"))
+    return config.model_copy(update={key: _relative_to(base, path)}) if is_path else config
+
+
+def _relative_to(base: Path, path: str) -> str:
+    """`path` as seen from `base`, variables filled in; URIs and absolute paths stay as they are."""
+    leading = _VARIABLE.match(path)
+    if leading and os.environ.get(leading["name"]):
+        base = Path()
+    path = _VARIABLE.sub(_value_of, path)
+    return path if "://" in path else str((base / path).resolve())
+
+
+def _value_of(variable: re.Match[str]) -> str:
+    value = os.environ.get(variable["name"]) or variable["default"]
+    if value is None:
+        raise JobFileError(f"{variable[0]} is not set in the environment and has no default.")
+    return value
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise JobFileError(f"cannot read {path}: {error.strerror}. Give the path of a YAML file.") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise JobFileError(f"{path} is not YAML: {error}") from error
+    if not isinstance(data, dict):
+        raise JobFileError(f"{path} must hold a mapping of keys to values, found {type(data).__name__}.")
+    return data
+
+
+def _checked(adapter: TypeAdapter[Any], data: dict[str, Any], path: Path) -> Any:
+    try:
+        return adapter.validate_python(data)
+    except ValidationError as error:
+        lines = [_explain(item) for item in error.errors()]
+        raise JobFileError("\n".join([f"{path} cannot be used:", *(f"  {line}" for line in lines)])) from error
+
+
+def _explain(item: Any) -> str:
+    where = ".".join(str(part) for part in item["loc"])
+    if item["type"] != "extra_forbidden":
+        return f"{where or 'the file'}: {item['msg']}"
+    unknown = str(item["loc"][-1])
+    nearest = difflib.get_close_matches(unknown, _known_keys(item["loc"][:-1]), n=1, cutoff=0.4)
+    hint = f"did you mean `{nearest[0]}`?" if nearest else f"known here: {', '.join(_known_keys(item['loc'][:-1]))}"
+    return f"{where}: unknown key; {hint}"
+
+
+def _known_keys(where: tuple[int | str, ...]) -> list[str]:
+    """The keys that the model at `where` (a pydantic error location) has."""
+    engines: dict[str, type[BaseModel]] = {"vllm": VllmConfig, "sampler": SamplerConfig, "recorded": RecordedConfig}
+    model: type[BaseModel] = JobConfig
+    for part in where:
+        if part in engines:
+            model = engines[str(part)]
+        elif part == "faults":
+            model = Fault
+        elif isinstance(part, str) and part in JobConfig.model_fields and part != "engine":
+            annotation: Any = JobConfig.model_fields[part].annotation
+            model = annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else model
+    return [field.alias or name for name, field in model.model_fields.items()]
