@@ -5,7 +5,6 @@ Letting Ray infer column types from values would make them drift from block to b
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ def to_table(unit: str, rows: Iterable[Any]) -> pa.Table:
     """Dataclass rows of one unit as a table of `unit` (its JSON) and `row` (their JSON)."""
     import pyarrow as pa
 
-    encoded = [_encode(dataclasses.asdict(row)) for row in rows]
+    encoded = [_encode(row) for row in rows]
     columns = [pa.array([unit] * len(encoded), pa.string()), pa.array(encoded, pa.binary())]
     return pa.Table.from_arrays(columns, names=["unit", "row"])
 
@@ -48,7 +47,13 @@ def outcomes_of(table: pa.Table) -> list[Outcome]:
 
 def _encode(value: Any) -> bytes:
     # surrogatepass: raw model text may hold half a surrogate pair, and must arrive as it was.
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_members)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _members(row: Any) -> dict[str, Any]:
+    """A record's members as they are; `dataclasses.asdict` would copy every value first."""
+    return {name: getattr(row, name) for name in row.__slots__}
 
 
 def _decode(data: bytes) -> Any:

@@ -70,6 +70,8 @@ WHOLE = Span()
 
 
 class Hasher(Protocol):
+    """What `hashlib` hands out: it takes the bytes of a file as they are read."""
+
     def update(self, data: bytes, /) -> None: ...
 
 
