@@ -8,10 +8,12 @@ commits what they wrote.
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
 
 from pipeline.engines import Engine
+from pipeline.errors import EngineError, InputError, JobFileError
 from pipeline.job import ExtractConfig, JobConfig
 from pipeline.records import Attempt, Completion, Document, Manifest, Outcome, Prompt, Sampling
 from pipeline.runtime.commit import open_run
@@ -24,7 +26,7 @@ from pipeline.steps.parse import parse
 from pipeline.steps.prompt import render, system_prompt
 from pipeline.steps.repair import repair
 from pipeline.steps.retry import Step, feedback, good_enough, may_retry, next_sampling
-from pipeline.steps.route import route, worth_asking
+from pipeline.steps.route import failed, route, worth_asking
 from pipeline.steps.validate import validate
 
 Observer = Callable[[str, object], None]
@@ -40,17 +42,22 @@ async def extract(document: Document, plan: DecodingPlan, engine: Engine, config
     steps: list[Step] = []
     started = time.monotonic()
     most = config.retry.max_attempts + config.retry.max_engine_failures if worth_asking(document) else 0
-    for number in range(1, most + 1):
-        prompt = render(document, plan, feedback(steps))
-        deadline = started + config.retry.deadline_seconds
-        completion = await _generate(engine, prompt, plan, next_sampling(steps, config), deadline)
-        draft = parse(completion, number)
-        draft = repair(draft, completion, number)
-        draft = validate(draft, plan, number)
-        steps.append(Step(_attempt(completion, number), draft))
-        if good_enough(draft) or not may_retry(steps, config.retry, started):
-            break
-    return route(document, plan, steps, config.policy)
+    try:
+        for number in range(1, most + 1):
+            prompt = render(document, plan, feedback(steps))
+            deadline = started + config.retry.deadline_seconds
+            completion = await _generate(engine, prompt, plan, next_sampling(steps, config), deadline)
+            draft = parse(completion, number)
+            draft = repair(draft, completion, number)
+            draft = validate(draft, plan, number)
+            steps.append(Step(_attempt(completion, number), draft))
+            if good_enough(draft) or not may_retry(steps, config.retry, started):
+                break
+        return route(document, plan, steps, config.policy)
+    except EngineError:
+        raise
+    except Exception as error:  # a fault of ours or of a library costs this document, not the job
+        return failed(document, plan, steps, error)
 
 
 def run(job: JobConfig, observe: Observer, *, record: str | None = None, fresh: bool = False) -> Manifest:
@@ -68,12 +75,16 @@ def run(job: JobConfig, observe: Observer, *, record: str | None = None, fresh: 
     this_run = open_run(job, identity, fresh=fresh)
     observe("opened", this_run)
     if (manifest := this_run.manifest()) is not None:
+        if record is not None:
+            raise JobFileError(f"{this_run.directory} is committed: nothing is left to record. Give another `slot`.")
         return manifest
     if this_run.unit_documents != job.placement.unit_documents:
         found = scan(job.input, this_run.unit_documents)  # the units that the earlier part of the run was cut into
+        if identity_of(job, found, plans) != identity:
+            raise InputError(f"{job.input.path} is being changed while it is read. Run again when it is complete.")
     observe("scanned", found)
     done = this_run.committed_units()
-    setup = Setup(job, plans, this_run.directory, identity.run_id, record, extract)
+    setup = Setup(job, plans, this_run.directory, identity.run_id, record and os.path.abspath(record), extract)
     for tally in stream([unit for unit in found.units if unit.id not in done], setup):
         observe("progress", tally)
     return this_run.commit(found, {name: plan.schema_digest for name, plan in plans.items()})

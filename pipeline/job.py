@@ -141,3 +141,13 @@ class JobConfig(ExtractConfig):
     engine: EngineConfig
     placement: PlacementConfig = PlacementConfig()
     slot: str = ""
+
+    @model_validator(mode="after")
+    def _answer_fits_the_context(self) -> JobConfig:
+        context = getattr(self.engine, "max_model_len", None)
+        if context is not None and self.sampling.max_tokens >= context:
+            raise ValueError(
+                f"sampling.max_tokens ({self.sampling.max_tokens}) leaves no room for a prompt in the engine's "
+                f"max_model_len ({context})"
+            )
+        return self

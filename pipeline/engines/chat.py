@@ -38,6 +38,7 @@ class ChatTokenizer:
         control = [(id_, token) for id_, token in added if token.content.strip()]
         self.control_ids = frozenset(id_ for id_, _ in control)
         self._unsplit = _alternatives([token.content for _, token in control if not token.special])
+        self._longest = max(len(token) for token in self.tokenizer.get_vocab())
         self._has_system = self._accepts_system_role()
         self._parts = self._template_parts(path)
         self._template_control = [id_ for part in self._parts for id_ in self._control_of(self._plain(part))]
@@ -59,6 +60,10 @@ class ChatTokenizer:
             *self._literal(user),
             *self._plain(tail),
         ]
+
+    def surely_exceeds(self, prompt: Prompt, limit: int) -> bool:
+        """Whether the prompt is so long that no tokenisation has at most `limit` tokens; costs no tokenising."""
+        return len(prompt.system) + len(prompt.user) > limit * self._longest
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of output tokens, without control tokens. Bytes that make no character become U+FFFD."""

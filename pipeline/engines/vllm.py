@@ -57,15 +57,20 @@ class VllmEngine:
 
     async def generate(self, prompt: Prompt, plan: DecodingPlan, sampling: Sampling) -> Completion:
         from vllm.exceptions import VLLMClientError
-        from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
+        from vllm.v1.engine.exceptions import EngineDeadError
 
         started = time.monotonic()
+        limit = self._config.max_model_len
+        if self._chat.surely_exceeds(prompt, limit):
+            size = len(prompt.system) + len(prompt.user)
+            detail = f"prompt of {size} characters cannot fit the context of {limit} tokens"
+            return self._failed(plan, "prompt_too_long", detail, 0)
         loop = asyncio.get_running_loop()
         tokens = await loop.run_in_executor(self._tokenizing, self._chat.encode, prompt)
-        if len(tokens) + sampling.max_tokens > self._config.max_model_len:
+        if len(tokens) + sampling.max_tokens > limit:
             detail = (
                 f"prompt of {len(tokens)} tokens plus an answer of up to {sampling.max_tokens} "
-                f"exceed the context of {self._config.max_model_len}"
+                f"exceed the context of {limit}"
             )
             return self._failed(plan, "prompt_too_long", detail, len(tokens))
         try:
@@ -74,7 +79,7 @@ class VllmEngine:
             return self._failed(plan, "schema_refused", str(error), len(tokens))
         except EngineDeadError as error:
             raise EngineError(f"the vLLM engine died: {error}. Run the same command to continue.") from error
-        except EngineGenerateError as error:
+        except Exception as error:  # EngineGenerateError, a full queue, …: this request failed, the engine lives
             return self._failed(plan, "engine_failed", repr(error.__cause__ or error), len(tokens))
         return self._completion(output, plan, sampling, time.monotonic() - started)
 

@@ -8,10 +8,12 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from pipeline.engines import Engine, build
+from pipeline.errors import EngineError
 from pipeline.observe.tally import Tally
 from pipeline.records import Document, Outcome
 from pipeline.runtime.exchange import documents_of, to_table, unit_of
 from pipeline.schema.plan import NO_PLAN
+from pipeline.steps.route import blames_engine
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from pipeline.runtime.stream import Setup
 
 REPORT_SECONDS = 1.0
+SICK_DOCUMENTS = 8
+"""An engine that fails on this many documents of a unit, and on no fewer than all, is taken for broken."""
 
 
 def documents_in_flight(max_num_seqs: int) -> int:
@@ -41,6 +45,7 @@ class ExtractActor:
         self._starting: asyncio.Task[Engine] | None = None
         self._unreported = Tally()
         self._reported = time.monotonic()
+        progress.started.remote()
 
     async def __call__(self, batch: pa.Table) -> AsyncIterator[pa.Table]:
         if self._starting is None:
@@ -48,7 +53,8 @@ class ExtractActor:
         engine = await asyncio.shield(self._starting)
         documents = documents_of(batch)
         outcomes = await asyncio.gather(*(self._one(document, engine) for document in documents))
-        self._report()
+        _check_engine(outcomes)
+        self._report(unit_done=True)
         yield to_table(unit_of(batch), outcomes)
 
     async def _start(self) -> Engine:
@@ -69,6 +75,22 @@ class ExtractActor:
             self._report()
         return outcome
 
-    def _report(self) -> None:
-        self._progress.add.remote(self._unreported.to_json())
+    def _report(self, *, unit_done: bool = False) -> None:
+        self._progress.add.remote(self._unreported.to_json(), unit_done)
         self._unreported, self._reported = Tally(), time.monotonic()
+
+
+def _check_engine(outcomes: list[Outcome]) -> None:
+    """Stop before a sick engine turns a whole input into rejections that a rerun would take for done.
+
+    Raises:
+        EngineError: every document that an engine was asked about, and there were some, ended in the engine's failure.
+    """
+    asked = [outcome for outcome in outcomes if outcome.attempts]
+    if len(asked) < SICK_DOCUMENTS or not all(map(blames_engine, asked)):
+        return
+    last = asked[-1].problems[-1]
+    raise EngineError(
+        f"the engine failed on every one of {len(asked)} documents, the last time with {last.code}: {last.message}. "
+        "They were not written: run the same command again when the engine works."
+    )

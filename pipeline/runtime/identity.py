@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from pipeline.job import JobConfig
+from pipeline.job import JobConfig, RecordedConfig
 from pipeline.runtime.input import InputScan
 from pipeline.schema.fingerprint import digest
 from pipeline.schema.plan import DecodingPlan
@@ -38,6 +40,8 @@ class Identity:
 def identity_of(job: JobConfig, found: InputScan, plans: Mapping[str, DecodingPlan]) -> Identity:
     """The identity of running a job on what was found. Placement is not part of it: it changes no outcome."""
     engine = {k: v for k, v in job.engine.model_dump(mode="json").items() if k not in PERFORMANCE_KEYS}
+    if isinstance(job.engine, RecordedConfig):
+        engine["recording"] = _recording_digest(Path(job.engine.recording))
     work: dict[str, Any] = {f"engine.{key}": value for key, value in engine.items()}
     for section in ("sampling", "retry", "policy"):
         values = getattr(job, section).model_dump(mode="json")
@@ -47,3 +51,15 @@ def identity_of(job: JobConfig, found: InputScan, plans: Mapping[str, DecodingPl
         work[f"prompt of {name}"] = digest(plan.prefix)
         work[f"grammar of {name}"] = plan.grammar_digest
     return Identity({"job": job.name, "input": found.snapshot, "slot": job.slot}, work)
+
+
+def _recording_digest(path: Path) -> str:
+    """The content of a recording, wherever it lies; "missing" if it is not there (the engine will say so)."""
+    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    if not all(file.is_file() for file in files):
+        return "missing"
+    digests = []
+    for file in files:
+        with file.open("rb") as content:
+            digests.append(hashlib.file_digest(content, "sha256").hexdigest())
+    return digest(digests)

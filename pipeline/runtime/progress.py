@@ -13,9 +13,18 @@ class Progress:
 
     def __init__(self) -> None:
         self._total = Tally()
+        self._starts = 0
 
-    def add(self, tally: Mapping[str, Any]) -> None:
+    def started(self) -> None:
+        """An actor process is up; Ray starts another one in place of one that died."""
+        self._starts += 1
+
+    def add(self, tally: Mapping[str, Any], unit_done: bool) -> None:
+        """Count documents; a unit that is done shows that its actor lives well."""
         self._total.merge(Tally.from_json(tally))
+        if unit_done:
+            self._starts = 0
 
-    def total(self) -> dict[str, Any]:
-        return self._total.to_json()
+    def look(self) -> tuple[dict[str, Any], int]:
+        """The tally so far, and the actor starts since a unit was last done."""
+        return self._total.to_json(), self._starts

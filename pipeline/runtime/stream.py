@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 TASK_CPUS = 1
 POLL_SECONDS = 1.0
+MAX_DEATHS = 3
+"""Ray restarts a dead actor for ever. This many deaths without a finished unit between them end the job."""
 
 Extract = Callable[[Document, DecodingPlan, Engine, ExtractConfig], Coroutine[Any, Any, Outcome]]
 
@@ -64,6 +66,7 @@ def stream(units: Sequence[Unit], setup: Setup) -> Iterator[Tally]:
     import ray
 
     start_ray()
+    _check_gpus(setup.job)
     progress = ray.remote(num_cpus=0)(Progress).remote()
     pipeline = _dataset(units, setup, progress)
     finished = threading.Event()
@@ -80,10 +83,17 @@ def stream(units: Sequence[Unit], setup: Setup) -> Iterator[Tally]:
 
     threading.Thread(target=drive, name="ray-data", daemon=True).start()
     while not finished.wait(POLL_SECONDS):
-        yield Tally.from_json(ray.get(progress.total.remote()))
+        tally, starts = ray.get(progress.look.remote())
+        if starts > setup.job.placement.actors + MAX_DEATHS:
+            raise EngineError(
+                f"the process of an engine died {starts - setup.job.placement.actors} times without finishing a unit. "
+                "Is the machine out of memory, or does one document kill it? --verbose shows the log; what was "
+                "committed is kept."
+            )
+        yield Tally.from_json(tally)
     if failure:
         raise _job_failure(failure[0]) from failure[0]
-    yield Tally.from_json(ray.get(progress.total.remote()))
+    yield Tally.from_json(ray.get(progress.look.remote())[0])
 
 
 def _dataset(units: Sequence[Unit], setup: Setup, progress: Any) -> ray.data.Dataset:
@@ -100,7 +110,8 @@ def _dataset(units: Sequence[Unit], setup: Setup, progress: Any) -> ray.data.Dat
     return (
         ray.data.from_items(rows, override_num_blocks=len(rows))
         .map_batches(_read, batch_size=None, batch_format="pyarrow", num_cpus=TASK_CPUS, fn_args=[setup])
-        .map_batches(
+        # `map_batches` refuses whole blocks for actors with GPUs; this is the same without that check.
+        .map_batches_internal(
             ExtractActor,
             fn_constructor_args=[setup, progress],
             batch_size=None,
@@ -111,6 +122,18 @@ def _dataset(units: Sequence[Unit], setup: Setup, progress: Any) -> ray.data.Dat
         )
         .map_batches(_write, batch_size=None, batch_format="pyarrow", num_cpus=TASK_CPUS, fn_args=[setup])
     )
+
+
+def _check_gpus(job: JobConfig) -> None:
+    """Raises ResourceError if the cluster lacks the GPUs: Ray would wait for them for ever."""
+    import ray
+
+    needed, there = job.placement.actors * job.engine.num_gpus, ray.cluster_resources().get("GPU", 0)
+    if needed > there:
+        raise ResourceError(
+            f"{job.placement.actors} engine(s) of {job.engine.num_gpus:g} GPU(s) need {needed:g}, and the cluster has "
+            f"{there:g}. Lower `placement.actors`, or choose an engine config for this machine."
+        )
 
 
 def _read(batch: pa.Table, setup: Setup) -> pa.Table:
@@ -160,7 +183,8 @@ def _init_ray(verbose: bool) -> None:
         except Exception as error:  # plain Exception if a node is not up in 30 s, as on a busy small machine
             ray.shutdown()
             if last:
-                raise ResourceError(f"Ray did not start: {error} Is the machine out of CPU or memory?") from error
+                hint = "Is RAY_ADDRESS right, if it is set? Is the machine out of CPU or memory?"
+                raise ResourceError(f"Ray did not start: {error} {hint}") from error
 
 
 def _job_failure(error: BaseException) -> GristmillError:

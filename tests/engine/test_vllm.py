@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from support import plan_of
 
 from pipeline.engines.vllm import VllmEngine
 from pipeline.errors import SchemaError
 from pipeline.flow import extract
 from pipeline.job import ExtractConfig, RetryConfig, SamplingConfig
 from pipeline.records import Completion, Document, Prompt, Sampling
-from tests.support import plan_of
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(600)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ from support import GOOD, Answers, codes, completion, config, document, extracte
 
 from pipeline.errors import EngineError
 from pipeline.flow import extract
-from pipeline.records import Completion
-from pipeline.schema.plan import NO_PLAN
+from pipeline.job import ExtractConfig
+from pipeline.records import Completion, Document, Prompt, Sampling
+from pipeline.schema.plan import NO_PLAN, DecodingPlan
 
 BAD = {"vendor": 5, "total": "x"}
 
@@ -125,3 +127,27 @@ def test_documents_side_by_side_do_not_mix() -> None:
 def test_a_whole_record_of_any_schema_is_valid_at_once(pair: Any) -> None:
     outcome = extracted(Answers(completion(pair[1], constrained=True)), plan_of(pair[0], f"any@{hash(str(pair[0]))}"))
     assert (outcome.status, outcome.layer, outcome.record) == ("valid", 1, pair[1])
+
+
+class Broken:
+    """An engine with a fault of its own."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    async def generate(self, prompt: Prompt, plan: DecodingPlan, sampling: Sampling) -> Completion:
+        raise self.error
+
+    async def start(self, plans: Sequence[DecodingPlan]) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+@pytest.mark.parametrize("error", [ValueError("odd"), RecursionError(), MemoryError("x"), KeyError(3)])
+def test_what_a_step_raises_costs_one_document_and_is_named(error: Exception) -> None:
+    document = Document("d", "text", "s", "receipt@1")
+    outcome = asyncio.run(extract(document, plan_of(), Broken(error), ExtractConfig()))
+    assert outcome.status == "rejected"
+    assert outcome.problems[-1].code == "pipeline_failed"
+    assert type(error).__name__ in outcome.problems[-1].message
+    assert outcome.document_text == "text"
