@@ -13,6 +13,7 @@ from rich.table import Table
 
 from pipeline import __version__
 from pipeline.errors import GristmillError
+from pipeline.observe.visible import cell, console_on, visible, visible_id
 from pipeline.records import STATUSES, Manifest
 
 app = typer.Typer(
@@ -62,8 +63,8 @@ def run(
         with watcher.reporter.live():
             manifest = flow.run(job, watcher, record=record, fresh=fresh)
     except KeyboardInterrupt:
-        console.print(f"\ninterrupted. Units written so far are kept in {job.output}.", style="yellow")
-        console.print(f"Run the same command to continue: gristmill run {job_path}")
+        console.print(f"\ninterrupted. Units written so far are kept in {visible(job.output)}.", style="yellow")
+        console.print(f"Run the same command to continue: gristmill run {visible(str(job_path))}")
         raise typer.Exit(INTERRUPTED) from None
     watcher.finish(manifest)
 
@@ -94,25 +95,24 @@ class _Watcher:
         schemas = ", ".join(
             f"{count} {name or 'without a schema'}" for name, count in sorted(found.schema_counts.items())
         )
-        self._console.print(f"{found.documents} documents: {schemas}")
+        self._console.print(f"{found.documents} documents: {visible(schemas)}")
         if found.duplicate_count:
-            examples = ", ".join(found.duplicate_examples)
+            examples = ", ".join(map(visible_id, found.duplicate_examples))
             self._console.print(
                 f"{found.duplicate_count} rows repeat an earlier id ({examples}): the first row of an id is extracted, "
                 "later ones are rejected as duplicate_id.",
                 style="yellow",
             )
         if done:
-            self._console.print(
-                f"resuming {self._run.directory}: {found.documents - left} documents are committed already"
-            )
+            where = visible(str(self._run.directory))
+            self._console.print(f"resuming {where}: {found.documents - left} documents are committed already")
         self.reporter.expect(left)
 
     def finish(self, manifest: Manifest) -> None:
         from pipeline.observe.console import summary
 
         if self._nothing_to_do:
-            self._console.print(f"nothing to do: this run was committed on {manifest.committed}.")
+            self._console.print(f"nothing to do: this run was committed on {visible(manifest.committed)}.")
         self._console.print(summary(manifest, self._run.directory))
 
 
@@ -123,7 +123,9 @@ def inspect(
     ],
     status: Annotated[str | None, typer.Option(help=f"Only this status: {', '.join(STATUSES)}.")] = None,
     document_id: Annotated[str | None, typer.Option("--id", help="Only this document.")] = None,
-    layer: Annotated[int | None, typer.Option(help="1 first pass, 2 repaired or retried, 3 salvaged, 0 none.")] = None,
+    layer: Annotated[
+        int | None, typer.Option(min=0, max=3, help="1 first pass, 2 repaired or retried, 3 salvaged, 0 none.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many documents to show.")] = 3,
 ) -> None:
     """Show documents with their raw output, record and problems side by side."""
@@ -131,7 +133,7 @@ def inspect(
     from pipeline.runtime.lookup import document_text, find_rows, find_run
 
     if status is not None and status not in STATUSES:
-        raise typer.BadParameter(f"{status} is not one of {', '.join(STATUSES)}", param_hint="--status")
+        raise typer.BadParameter(f"{visible(status)} is not one of {', '.join(STATUSES)}", param_hint="--status")
     console = _console()
     directory = find_run(path)
     shown = 0
@@ -139,7 +141,7 @@ def inspect(
         console.print(panel_of(row, document_text(directory, row)))
         shown += 1
     if not shown:
-        console.print(f"no document of {directory} matches.")
+        console.print(f"no document of {visible(str(directory))} matches.")
 
 
 @app.command()
@@ -149,13 +151,13 @@ def engines() -> None:
 
     table = Table("engine", "usable", "what", title=f"gristmill {__version__}", title_justify="left")
     for line in survey():
-        table.add_row(line.engine, "yes" if line.usable else "no", line.what)
+        table.add_row(cell(line.engine), "yes" if line.usable else "no", cell(line.what))
     _console().print(table)
 
 
 def _console(*, stderr: bool = False) -> Console:
     """A console as wide as the terminal, or wide enough for a log file."""
-    console = Console(stderr=stderr, highlight=False)
+    console = console_on(stderr=stderr)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = LOG_WIDTH
     return console
@@ -166,5 +168,5 @@ def main() -> None:
     try:
         app()
     except GristmillError as error:
-        _console(stderr=True).print(f"error: {error}", style="red", markup=False, soft_wrap=True)
+        _console(stderr=True).print(f"error: {visible(str(error))}", style="red", soft_wrap=True)
         sys.exit(error.exit_code)

@@ -1,8 +1,8 @@
 """Reading job files and engine configs: YAML in, checked models out, mistakes named with the nearest key.
 
-Paths are relative to the file that names them. They may hold `${NAME}` or `${NAME:-default}` from the environment; one
-that begins with such a variable, when it is set, is relative to the working directory. An empty variable counts
-as one that is not set.
+Paths are relative to the file that names them, and `~` is the home directory. They may hold `${NAME}` or
+`${NAME:-default}` from the environment; one that begins with such a variable, when it is set, is relative to the
+working directory. An empty variable counts as one that is not set.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def load_job(path: str | Path) -> JobConfig:
     """Read and check a job file; its `engine` may be an inline mapping or the path of an engine config.
 
     Raises:
-        JobFileError: the file is missing, is not YAML, or has a wrong or unknown key (the nearest is named).
+        JobFileError: the file is missing, is not YAML, or has a wrong, repeated or unknown key (the nearest is named).
     """
     path = Path(path)
     data = _read_yaml(path)
@@ -54,17 +54,17 @@ def _placed(base: Path, config: Any) -> Any:
     """An engine config whose paths no longer depend on the file that they stood in. Model names are not paths."""
     key = "recording" if isinstance(config, RecordedConfig) else "model"
     path = getattr(config, key)
-    is_path = key == "recording" or path.startswith((".", "/", "${"))
+    is_path = key == "recording" or path.startswith((".", "/", "~", "${"))
     return config.model_copy(update={key: _relative_to(base, path)}) if is_path else config
 
 
 def _relative_to(base: Path, path: str) -> str:
-    """`path` as seen from `base`, variables filled in; URIs and absolute paths stay as they are."""
+    """`path` as seen from `base`, variables and `~` filled in; URIs and absolute paths stay as they are."""
     leading = _VARIABLE.match(path)
     if leading and os.environ.get(leading["name"]):
         base = Path()
     path = _VARIABLE.sub(_value_of, path)
-    return path if "://" in path else str((base / path).resolve())
+    return path if "://" in path else str((base / os.path.expanduser(path)).resolve())
 
 
 def _value_of(variable: re.Match[str]) -> str:
@@ -74,12 +74,33 @@ def _value_of(variable: re.Match[str]) -> str:
     return value
 
 
+class _Loader(yaml.SafeLoader):
+    """Refuses keys that occur twice, of which YAML would take the last and say nothing."""
+
+    def __init__(self, text: str, path: Path) -> None:
+        super().__init__(text)
+        self._path = path
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        # Composed, not constructed: merge keys (`<<`) are not yet filled in, and what they bring may occur again.
+        node = super().compose_mapping_node(anchor)
+        seen = set()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if (key.tag, key.value) in seen:
+                line = key.start_mark.line + 1
+                raise JobFileError(
+                    f"{self._path}, line {line}: the key `{key.value}` occurs twice. Remove one of them."
+                )
+            seen.add((key.tag, key.value))
+        return node
+
+
 def _read_yaml(path: Path) -> dict[str, Any]:
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = _Loader(path.read_text(encoding="utf-8"), path).get_single_data()
     except OSError as error:
         raise JobFileError(f"cannot read {path}: {error.strerror}. Give the path of a YAML file.") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise JobFileError(f"{path} is not YAML: {error}") from error
     if not isinstance(data, dict):
         raise JobFileError(f"{path} must hold a mapping of keys to values, found {type(data).__name__}.")

@@ -38,11 +38,15 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One change that the pipeline made between the model's text and the record, or to the document's text."""
+    """One change that the pipeline made between the model's text and the record, or to the document's text.
+
+    `attempt` counts from 1, and 0 means before any attempt.
+    """
 
     kind: str
     pointer: str = ""
     detail: str = ""
+    attempt: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +144,8 @@ class Outcome:
     """What became of one document: exactly one per row of the input.
 
     `layer` is 1 (first pass), 2 (repaired or retried), 3 (salvaged), or 0 when no layer produced a record.
+    `record_attempt` is the number of the attempt that the record is from, 0 without a record. `problems` and
+    `repairs` are those of all attempts.
     """
 
     document_id: str
@@ -153,6 +159,7 @@ class Outcome:
     attempts: tuple[Attempt, ...] = ()
     document_text: str = ""
     work_digest: str = ""
+    record_attempt: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,9 @@ def resolve(model: str) -> str:
     if os.environ.get("HF_HUB_OFFLINE", "").lower() in _TRUE and not _in_hub_cache(model):
         raise EngineError(
             f"model not found: {model} is neither a directory nor in the local hub cache, "
-            "and HF_HUB_OFFLINE is set. Download it first, unset HF_HUB_OFFLINE, or use `embedded`."
+            "and HF_HUB_OFFLINE is set (vLLM engines set it unless they are told otherwise). Download it first, allow "
+            'downloads with `environment: {HF_HUB_OFFLINE: "0"}` in the engine config (a value that the shell exports '
+            "comes before it: unset that one), or use `embedded`."
         )
     return model
 

@@ -1,7 +1,8 @@
 """Recording completions, and playing them back as an engine.
 
-A recording is a directory of JSON lines files (or one of them), a line per completion. A completion is found
-by schema name and user message, and is played only under the plan that it was recorded under.
+A recording is a directory of JSON lines files (or one of them), a line per completion and per plan that the
+recorded engine was started with. A completion is found by schema name and user message, and is played only under
+the plan that it was recorded under.
 `RecordedEngine` keeps keys and file offsets in memory, no texts.
 """
 
@@ -30,12 +31,12 @@ _FIELDS = frozenset(item.name for item in fields(Completion))
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One recorded completion; `plan` is the schema's name, `digest` the plan's."""
+    """One recorded completion, or without one a plan; `plan` is the schema's name, `digest` the plan's."""
 
     key: str
     plan: str
     digest: str
-    completion: Completion
+    completion: Completion | None
 
 
 class _Place(NamedTuple):
@@ -57,6 +58,8 @@ class RecordingEngine:
 
     async def start(self, plans: Sequence[DecodingPlan]) -> None:
         await self._inner.start(plans)
+        for plan in plans:
+            self._write(_Line("", plan.name, plan.digest, None))
 
     async def close(self) -> None:
         await self._inner.close()
@@ -71,13 +74,16 @@ class RecordingEngine:
             EngineError: from the inner engine, or the recording cannot be written.
         """
         completion = await self._inner.generate(prompt, plan, sampling)
+        self._write(_Line(_key(plan, prompt), plan.name, plan.digest, completion))
+        return completion
+
+    def _write(self, line: _Line) -> None:
         try:
             file = self._open()
-            file.write(_encode(_Line(_key(plan, prompt), plan.name, plan.digest, completion)))
+            file.write(_encode(line))
             file.flush()
         except OSError as error:
             raise EngineError(f"cannot record into {self._directory}: {error}. Free space or drop --record.") from error
-        return completion
 
     def _open(self) -> BinaryIO:
         if self._file is None:
@@ -106,11 +112,17 @@ class RecordedEngine:
         """Read the recording's keys.
 
         Raises:
-            EngineError: it is missing, empty or damaged, or knows one of the plans only as it no longer is.
+            EngineError: it is missing, empty or damaged, or knows one of the plans not at all or only as it no
+                longer is.
         """
         self._index()
         for plan in plans:
-            recorded = self._digests.get(plan.name, {plan.digest})
+            recorded = self._digests.get(plan.name, set())
+            if not recorded:
+                raise EngineError(
+                    f"the recording {self._path} holds nothing of schema {plan.name}, only of "
+                    f"{', '.join(sorted(self._digests))}. {_RECORD_AGAIN}"
+                )
             if plan.digest not in recorded:
                 raise EngineError(
                     f"the recording {self._path} is stale: schema {plan.name} was recorded under plan "
@@ -150,7 +162,8 @@ class RecordedEngine:
                 # One string object per plan, not per line.
                 plan_digest = sys.intern(line.digest)
                 self._digests.setdefault(line.plan, set()).add(plan_digest)
-                self._places.setdefault(line.key, []).append(_Place(number, offset, plan_digest))
+                if line.completion is not None:
+                    self._places.setdefault(line.key, []).append(_Place(number, offset, plan_digest))
         if not self._places:
             raise EngineError(f"the recording {self._path} is empty. {_RECORD_AGAIN}")
 
@@ -159,7 +172,10 @@ class RecordedEngine:
         try:
             with path.open("rb") as file:
                 file.seek(place.offset)
-                return _decode(file.readline()).completion
+                completion = _decode(file.readline()).completion
+            if completion is None:
+                raise ValueError("a plan where a completion was")
+            return completion
         except (OSError, ValueError) as error:
             raise EngineError(f"the recording {path} changed while it was played: {error}") from error
 
@@ -210,7 +226,9 @@ def _decode(text: bytes) -> _Line:
     data: Any = json.loads(text)
     if not isinstance(data, dict) or not all(isinstance(data.get(name), str) for name in _KEYS):
         raise ValueError("no key, plan or digest")
-    saved = data.get("completion")
+    saved = data.get("completion", False)
+    if saved is None:
+        return _Line(data["key"], data["plan"], data["digest"], None)
     if not isinstance(saved, dict) or not {"text", "finish_reason", "constrained"} <= set(saved) <= _FIELDS:
         raise ValueError("no completion, or one of another version")
     try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,9 @@ from pipeline.steps.codes import CODES
 REPAIRS = ("wrapper_removed", "json_repair")
 """Kinds of repairs that turned the text into JSON."""
 
+REFUSALS = frozenset({"prompt_too_long", "schema_refused", "recording_missing", "recording_stale"})
+"""`error` of attempts in which no engine decoded anything."""
+
 MAX_POINTER = 120
 MAX_POINTERS = 200
 """How many distinct (schema, code, pointer) are kept; the rarest go first, into the key `other`."""
@@ -24,9 +27,11 @@ MAX_POINTERS = 200
 
 @dataclass
 class Tally:
-    """Counts over outcomes. `first_pass_format` are documents whose first answer was JSON as it came,
-    `first_pass_valid` those whose first answer also satisfied the schema; both are out of `asked`.
-    Tokens are totals over all attempts; `wasted_tokens` are output tokens of attempts that gave no record.
+    """Counts over outcomes. `asked` are documents for which an engine decoded something, and what follows is out of
+    these: `first_pass_format`, whose first attempt was JSON as it came, `first_pass_valid`, whose first attempt also
+    satisfied the schema, `repaired`, of which any attempt's text was made JSON, `retried`, which the model answered
+    more than once. `engine_retries` are requests that were sent again for an engine's failure. Tokens are totals
+    over all attempts; `wasted_tokens` are output tokens of attempts that the record is not from.
     """
 
     documents: int = 0
@@ -38,6 +43,7 @@ class Tally:
     repaired: int = 0
     retried: int = 0
     resolved_by_retry: int = 0
+    engine_retries: int = 0
     salvaged: int = 0
     truncated: int = 0
     attempts: int = 0
@@ -60,25 +66,30 @@ class Tally:
 
     def _add_attempts(self, outcome: Outcome) -> None:
         attempts = outcome.attempts
-        if not attempts:
-            return
+        self.attempts += len(attempts)
+        for attempt in attempts:
+            self.prompt_tokens += attempt.prompt_tokens
+            self.cached_tokens += attempt.cached_tokens
+            self.output_tokens += attempt.output_tokens
+            self.wasted_tokens += attempt.output_tokens if attempt.number != outcome.record_attempt else 0
+        failures = {p.attempt for p in outcome.problems if CODES[p.code].again == "infrastructure"}
+        self.engine_retries += sum(attempt.number in failures for attempt in attempts[:-1])
+        if any(attempt.output_tokens or attempt.error not in REFUSALS for attempt in attempts):
+            self._add_asked(outcome, failures)
+
+    def _add_asked(self, outcome: Outcome, failures: Set[int]) -> None:
+        answers = [attempt for attempt in outcome.attempts if attempt.number not in failures and not attempt.error]
         first = {CODES[problem.code].layer for problem in outcome.problems if problem.attempt == 1}
-        changed = len(attempts) == 1 and any(repair.kind in REPAIRS for repair in outcome.repairs)
-        whole = not first & {"engine", "parse"} and not changed
+        repaired = {repair.attempt for repair in outcome.repairs if repair.kind in REPAIRS}
+        whole = not first & {"engine", "parse"} and 1 not in repaired
         self.asked += 1
         self.first_pass_format += whole
         self.first_pass_valid += whole and "schema" not in first
-        self.repaired += any(repair.kind in REPAIRS for repair in outcome.repairs)
-        self.retried += len(attempts) > 1
-        self.resolved_by_retry += len(attempts) > 1 and outcome.layer == 2
+        self.repaired += bool(repaired)
+        self.retried += len(answers) > 1
+        self.resolved_by_retry += len(answers) > 1 and outcome.layer == 2
         self.salvaged += outcome.layer == 3
-        self.truncated += any(attempt.finish_reason == "length" for attempt in attempts)
-        self.attempts += len(attempts)
-        self.prompt_tokens += sum(attempt.prompt_tokens for attempt in attempts)
-        self.cached_tokens += sum(attempt.cached_tokens for attempt in attempts)
-        self.output_tokens += sum(attempt.output_tokens for attempt in attempts)
-        used = attempts if outcome.status == "rejected" else attempts[:-1]
-        self.wasted_tokens += sum(attempt.output_tokens for attempt in used)
+        self.truncated += any(attempt.finish_reason == "length" for attempt in outcome.attempts)
 
     def merge(self, other: Tally) -> Tally:
         """Add another tally to this one, and return this one."""

@@ -10,9 +10,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
-import json
-import os
-import uuid
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -23,6 +20,7 @@ from pipeline.errors import OutputError, RunChangedError
 from pipeline.job import JobConfig
 from pipeline.observe.tally import Tally
 from pipeline.records import STATUSES, Manifest
+from pipeline.runtime.durable import create_exclusively, json_object, sync_directory, writing
 from pipeline.runtime.identity import Identity
 from pipeline.runtime.input import InputScan
 from pipeline.schema.fingerprint import add_multisets
@@ -41,7 +39,6 @@ class Run:
     identity: Identity
     unit_documents: int
     started: str
-    resumed: bool
 
     def manifest(self) -> Manifest | None:
         """The committed manifest, or None while the run is not finished."""
@@ -55,9 +52,11 @@ class Run:
         """Check that every document of the input was written exactly once, then publish.
 
         Raises:
-            OutputError: the written rows are not the input's rows, id by id; nothing is published.
+            OutputError: the written rows are not the input's rows, id by id, or a file is not as it was written, or
+                the manifest cannot be written; nothing is published.
         """
-        records = [json.loads(path.read_text()) for path in sorted((self.directory / COMMITS).glob("*.json"))]
+        paths = sorted((self.directory / COMMITS).glob("*.json"))
+        records = [commit_record(path) for path in paths]
         totals = Tally()
         for record in records:
             totals.merge(Tally.from_json(record["tally"]))
@@ -75,8 +74,11 @@ class Run:
             committed=_now(),
         )
         self._check(found, records, manifest)
-        self._sweep(manifest)
-        create_exclusively(self.directory / MANIFEST, dataclasses.asdict(manifest))
+        self._check_files(records)
+        with writing(f"the manifest of {self.directory}"):
+            self._sweep(manifest)
+            create_exclusively(self.directory / MANIFEST, dataclasses.asdict(manifest))
+            self._sweep_temporary()
         published = self.manifest()
         assert published is not None
         return published
@@ -97,6 +99,28 @@ class Run:
                 "did the input change while the run was under way? Run again to re-read it, and report this if not."
             )
 
+    def _check_files(self, records: Sequence[Mapping[str, Any]]) -> None:
+        """Every file that the manifest will name is there, as long as it was written."""
+        spoilt = {
+            record["unit"]: file["path"]
+            for record in records
+            for file in record["files"]
+            if _size(self.directory / file["path"]) != file["bytes"]
+        }
+        if spoilt:
+            unit, path = min(spoilt.items())
+            raise OutputError(
+                f"not committed: files of {len(spoilt)} units are missing or not as long as they were written, such as "
+                f"{path}. Put them back, or delete {self.directory / COMMITS / unit}.json and its like to have the "
+                "documents of these units extracted again."
+            )
+
+    def _sweep_temporary(self) -> None:
+        """Remove what interrupted attempts to create files left behind. Whoever is at it finds the file created."""
+        for pattern in (f".{MANIFEST}.*", f".{RUN}.*", f"{COMMITS}/.*.json.*"):
+            for path in self.directory.glob(pattern):
+                path.unlink(missing_ok=True)
+
     def _sweep(self, manifest: Manifest) -> None:
         """Remove files of attempts that were never committed, so that a plain reader does not see them either."""
         named = {file["path"] for file in manifest.files}
@@ -105,20 +129,35 @@ class Run:
                 path.unlink(missing_ok=True)
 
 
+def commit_record(path: Path) -> dict[str, Any]:
+    """What `_commits/<unit>.json` says of a unit that is written."""
+    record = json_object(path)
+    if record is None:
+        raise OutputError(f"{path} cannot be read back. Delete it to have the unit's documents extracted again.")
+    return record
+
+
 def read_manifest(directory: Path) -> Manifest | None:
-    """The manifest of a run directory, or None if the run is not committed."""
-    try:
-        data = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    """The manifest of a run directory, or None if the run is not committed.
+
+    Raises:
+        OutputError: there is one that this version did not write.
+    """
+    path = directory / MANIFEST
+    if not path.exists():
         return None
-    return Manifest(**{**data, "files": tuple(data["files"])})
+    data = json_object(path) or {}
+    try:
+        return Manifest(**{**data, "files": tuple(data["files"])})
+    except (KeyError, TypeError) as error:
+        raise OutputError(f"{path} is not a manifest that gristmill {__version__} can read.") from error
 
 
 def open_run(job: JobConfig, identity: Identity, *, fresh: bool = False) -> Run:
     """Create or reopen the directory of a run.
 
     Raises:
-        OutputError: the output cannot be written.
+        OutputError: the output cannot be written, or the run's directory holds a `run.json` of something else.
         RunChangedError: another, unfinished run of the same job on the same input exists, and `fresh` is not set.
     """
     if "://" in job.output:
@@ -131,23 +170,46 @@ def open_run(job: JobConfig, identity: Identity, *, fresh: bool = False) -> Run:
         "origin": identity.origin,
         "work": identity.work,
         "unit_documents": job.placement.unit_documents,
-        "input": job.input.model_dump(mode="json", by_alias=True),
+        "input": job.input.model_dump(mode="json", by_alias=True) | {"path": without_credentials(job.input.path)},
         "started": _now(),
     }
-    try:
+    with writing(str(directory)):
         (directory / COMMITS).mkdir(parents=True, exist_ok=True)
+        sync_directory(directory.parent)
         created = create_exclusively(directory / RUN, record)
-    except OSError as error:
-        raise OutputError(f"cannot write {directory}: {error.strerror}. Choose another `output`.") from error
     if not created:
-        record = json.loads((directory / RUN).read_text(encoding="utf-8"))
-    return Run(directory, identity, record["unit_documents"], record["started"], resumed=not created)
+        record = _run_record(directory / RUN) or {}
+        if record.get("run_id") != identity.run_id:
+            raise OutputError(
+                f"{directory / RUN} is not what gristmill {__version__} writes there, so nobody can tell what the "
+                "directory holds. Move the directory away, or choose another `output`."
+            )
+    return Run(directory, identity, record["unit_documents"], record["started"])
+
+
+def without_credentials(path: str) -> str:
+    """An input path as it may be stored: of a URI, neither user and password nor the query, which may hold keys.
+
+    Who reads the input again, as `inspect` does, needs them in the environment.
+    """
+    if "://" not in path:
+        return path
+    scheme, rest = path.split("://", 1)
+    place, slash, below = rest.partition("?")[0].partition("/")
+    return f"{scheme}://{place.rpartition('@')[2]}{slash}{below}"
+
+
+def _run_record(path: Path) -> dict[str, Any] | None:
+    """What `open_run` wrote in a `run.json`, or None if it is something else's."""
+    record = json_object(path) or {}
+    kinds = {"run_id": str, "origin": dict, "work": dict, "unit_documents": int, "started": str}
+    return record if all(isinstance(record.get(key), kind) for key, kind in kinds.items()) else None
 
 
 def _refuse_changed(output: Path, identity: Identity) -> None:
     for path in sorted(output.glob(f"run=*/{RUN}")):
-        other = json.loads(path.read_text(encoding="utf-8"))
-        if other["origin"] != identity.origin or other["run_id"] == identity.run_id:
+        other = _run_record(path)
+        if other is None or other["origin"] != identity.origin or other["run_id"] == identity.run_id:
             continue
         if (path.parent / MANIFEST).exists():
             continue
@@ -159,20 +221,11 @@ def _refuse_changed(output: Path, identity: Identity) -> None:
         )
 
 
-def create_exclusively(path: Path, value: Mapping[str, Any]) -> bool:
-    """Write a JSON file that did not exist, whole or not at all. False if somebody else was first."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    with temporary.open("w", encoding="utf-8") as file:
-        json.dump(value, file, ensure_ascii=True, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
+def _size(path: Path) -> int | None:
     try:
-        os.link(temporary, path)  # fails if the name is taken, and readers never see half a file
-    except FileExistsError:
-        return False
-    finally:
-        temporary.unlink(missing_ok=True)
-    return True
+        return path.stat().st_size
+    except OSError:
+        return None
 
 
 def _versions() -> dict[str, str]:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from pipeline.errors import OutputError
 from pipeline.records import Attempt, Document, Outcome, Problem, Repair
 
 if TYPE_CHECKING:
@@ -16,17 +17,28 @@ if TYPE_CHECKING:
 
 
 def to_table(unit: str, rows: Iterable[Any]) -> pa.Table:
-    """Dataclass rows of one unit as a table of `unit` (its JSON) and `row` (their JSON)."""
+    """Dataclass rows of one unit as a table of `unit` (its JSON, in the first row) and `row` (their JSON).
+
+    The unit is not in the schema's metadata, which Ray Data is free to drop between stages.
+    """
     import pyarrow as pa
 
     encoded = [_encode(row) for row in rows]
-    columns = [pa.array([unit] * len(encoded), pa.string()), pa.array(encoded, pa.binary())]
+    units = [unit if number == 0 else "" for number in range(len(encoded))]
+    columns = [pa.array(units, pa.string()), pa.array(encoded, pa.binary())]
     return pa.Table.from_arrays(columns, names=["unit", "row"])
 
 
 def unit_of(table: pa.Table) -> str:
-    """The JSON of the unit that a table belongs to."""
-    return str(table.column("unit")[0].as_py())
+    """The JSON of the unit that a table holds.
+
+    Raises:
+        OutputError: the table is not a whole unit, from its first row on.
+    """
+    first, *others = table.column("unit").to_pylist() or [""]
+    if not first or any(others):
+        raise OutputError("a unit did not arrive as one block; nothing of it is written. Please report this.")
+    return str(first)
 
 
 def documents_of(table: pa.Table) -> list[Document]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import GristmillError, OutputError
 from pipeline.job import InputConfig
 from pipeline.runtime.commit import COMMITS, MANIFEST, RUN, read_manifest
 from pipeline.runtime.input import Unit, read_unit
+from pipeline.runtime.write import storable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def find_run(path: str) -> Path:
@@ -20,11 +24,17 @@ def find_run(path: str) -> Path:
         OutputError: there is no committed run there.
     """
     root = Path(path)
-    if (root / MANIFEST).exists():
-        return root
-    runs = [run for run in root.glob("run=*") if (run / MANIFEST).exists()]
+    try:
+        if (root / MANIFEST).exists():
+            return root
+        if (root / RUN).exists():
+            raise OutputError(f"{path} is an unfinished run; run the job again to finish it.")
+        below = list(root.glob("run=*"))
+        runs = [run for run in below if (run / MANIFEST).exists()]
+    except OSError as error:
+        raise OutputError(f"cannot look into {path}: {error.strerror}.") from error
     if not runs:
-        unfinished = " There is an unfinished one; run the job again to finish it." if list(root.glob("run=*")) else ""
+        unfinished = " There is an unfinished one; run the job again to finish it." if below else ""
         raise OutputError(f"no committed run in {path}.{unfinished}")
     return max(runs, key=lambda run: (run / MANIFEST).stat().st_mtime)
 
@@ -34,17 +44,17 @@ def find_rows(
 ) -> Iterator[dict[str, Any]]:
     """Rows of the files that the manifest names, as Python values, with `status`, `schema` and `unit` added."""
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
     manifest = read_manifest(directory)
     assert manifest is not None
+    wanted = {"document_id": None if document_id is None else storable(document_id), "layer": layer}
     for file in manifest.files:
         if status is not None and file["status"] != status:
             continue
-        table = pq.ParquetFile(directory / file["path"]).read()
-        for name, wanted in (("document_id", document_id), ("layer", layer)):
-            if wanted is not None:
-                table = table.filter(pc.equal(table.column(name), wanted))
+        table = _read(directory / file["path"])
+        for name, value in wanted.items():
+            if value is not None:
+                table = table.filter(pc.equal(table.column(name), value))
         for row in table.slice(0, limit).to_pylist():
             limit -= 1
             yield {
@@ -57,15 +67,29 @@ def find_rows(
             return
 
 
+def _read(path: Path) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(path).read()
+    except (OSError, pa.ArrowException) as error:
+        raise OutputError(f"cannot read {path}, which the manifest names: {error}") from error
+
+
 def document_text(directory: Path, row: dict[str, Any]) -> str:
     """The text of a row's document: kept beside rejected rows, read again from the input for the others."""
     if row.get("document_text"):
         return str(row["document_text"])
-    commit = json.loads((directory / COMMITS / f"{row['unit']}.json").read_text(encoding="utf-8"))
-    read_as = json.loads((directory / RUN).read_text(encoding="utf-8"))["input"]
     try:
-        documents = read_unit(Unit.from_json(commit["input"]), InputConfig(**read_as))
+        commit = json.loads((directory / COMMITS / f"{row['unit']}.json").read_text(encoding="utf-8"))
+        read_as = InputConfig(**json.loads((directory / RUN).read_text(encoding="utf-8"))["input"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return f"(what the run says of its input cannot be read: {error!r})"
+    try:
+        documents = read_unit(Unit.from_json(commit["input"]), read_as)
     except GristmillError as error:
-        return f"(the input can no longer be read: {error})"
+        keys = " Its URI is kept without credentials: give them in the environment." if "://" in read_as.path else ""
+        return f"(the input can no longer be read: {error}{keys})"
     texts = [document.text for document in documents if document.source == row["source"]]
     return texts[0] if texts else "(the input no longer holds this document)"

@@ -6,12 +6,13 @@ Columns come from the schema, never from the values, so every file of a table ha
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import os
 import uuid
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -19,7 +20,8 @@ from urllib.parse import quote
 from pipeline.errors import OutputError
 from pipeline.observe.tally import tally
 from pipeline.records import Outcome, Status
-from pipeline.runtime.commit import COMMITS, create_exclusively
+from pipeline.runtime.commit import COMMITS, commit_record
+from pipeline.runtime.durable import create_exclusively, sync_directory, writing
 from pipeline.runtime.input import Unit
 from pipeline.schema.arrow import arrow_field
 from pipeline.schema.columns import Column, stored
@@ -38,48 +40,83 @@ NO_SCHEMA = "none"
 def write_unit(
     unit: Unit, outcomes: Sequence[Outcome], plans: Mapping[str, DecodingPlan], directory: Path, run_id: str
 ) -> dict[str, Any]:
-    """Write and commit one unit; returns its commit record. If another attempt committed first, its record stands.
+    """Write and commit one unit; returns the commit record that stands.
+
+    That is the record of whichever attempt committed first: one that comes later writes nothing, or takes back what
+    it wrote, as does one that fails.
 
     Raises:
-        OutputError: the outcomes are not the unit's, or what was written does not read back.
+        OutputError: the outcomes are not the unit's, something cannot be written, or it does not read back.
     """
-    if len(outcomes) != unit.rows:
-        raise OutputError(f"unit {unit.id} has {unit.rows} documents but {len(outcomes)} outcomes; nothing is written.")
+    commit = directory / COMMITS / f"{unit.id}.json"
+    if commit.exists():
+        return commit_record(commit)
+    ids_digest = _check_outcomes(unit, outcomes)
     tables: dict[tuple[Status, str], list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
         tables[outcome.status, outcome.schema or NO_SCHEMA].append(outcome)
-    files = []
-    for (status, schema), rows in sorted(tables.items()):
-        table = _table(rows, status, plans.get(schema), run_id)
-        files.append(_write_file(table, directory, status, schema, unit.id))
-    record = {
-        "unit": unit.id,
-        "input": unit.to_json(),
-        "ids_digest": multiset_digest(outcome.document_id for outcome in outcomes),
-        "tally": tally(outcomes).to_json(),
-        "files": files,
-    }
-    if not create_exclusively(directory / COMMITS / f"{unit.id}.json", record):
-        for file in files:
-            (directory / file["path"]).unlink(missing_ok=True)
-    return record
+    paths = {key: _path(directory, *key, unit.id) for key in sorted(tables)}
+    record = {"unit": unit.id, "input": unit.to_json(), "ids_digest": ids_digest, "tally": tally(outcomes).to_json()}
+    created = False
+    try:
+        with writing(f"unit {unit.id} below {directory}"):
+            tabled = {key: _table(rows, key[0], plans.get(key[1]), run_id) for key, rows in tables.items()}
+        files = [_write_file(tabled[key], directory, *key, path) for key, path in paths.items()]
+        with writing(str(commit)):
+            _sync_folders(directory, paths.values())
+            created = create_exclusively(commit, {**record, "files": files})
+        return commit_record(commit)
+    finally:
+        if not created:
+            _take_back(commit, paths.values())
 
 
-def _write_file(table: pa.Table, directory: Path, status: str, schema: str, unit: str) -> dict[str, Any]:
-    """Write, flush to disk, read back, and describe one file. The name is unique: nothing is ever overwritten."""
+def _check_outcomes(unit: Unit, outcomes: Sequence[Outcome]) -> str:
+    """The digest of the outcomes' ids."""
+    if len(outcomes) != unit.rows:
+        raise OutputError(f"unit {unit.id} has {unit.rows} documents but {len(outcomes)} outcomes; nothing is written.")
+    ids_digest = multiset_digest(outcome.document_id for outcome in outcomes)
+    if ids_digest != unit.ids_digest:
+        raise OutputError(
+            f"the ids of unit {unit.id} are not those that the scan found there; nothing of it is written. Did the "
+            "input change while the run was under way? Run again to re-read it, and report this if not."
+        )
+    return ids_digest
+
+
+def _take_back(commit: Path, paths: Iterable[Path]) -> None:
+    """Remove files that no commit record names; those of a failed flush, whose record stands, are kept."""
+    named = {file["path"] for file in commit_record(commit)["files"]} if commit.exists() else set()
+    for path in paths:
+        if not any(str(path).endswith(name) for name in named):
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+
+
+def _path(directory: Path, status: str, schema: str, unit: str) -> Path:
+    """The name is unique: nothing is ever overwritten."""
+    folder = directory / f"status={status}" / f"schema={quote(schema, safe='@')}"
+    return folder / f"{unit}-{uuid.uuid4().hex[:12]}.parquet"
+
+
+def _sync_folders(directory: Path, paths: Iterable[Path]) -> None:
+    folders = {path.parent for path in paths}
+    for folder in sorted(folders | {folder.parent for folder in folders} | {directory}):
+        sync_directory(folder)
+
+
+def _write_file(table: pa.Table, directory: Path, status: str, schema: str, path: Path) -> dict[str, Any]:
+    """Write, flush to disk, read back, and describe one file."""
     import pyarrow.parquet as pq
 
-    folder = directory / f"status={status}" / f"schema={quote(schema, safe='@')}"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{unit}-{uuid.uuid4().hex[:12]}.parquet"
-    try:
+    with writing(str(path)):
+        path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(table, path, compression="zstd")
         with path.open("rb") as file:
             os.fsync(file.fileno())
             checksum = hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error}") from error
-    back = pq.ParquetFile(path).read(columns=["document_id"])
+        back = pq.ParquetFile(path).read(columns=["document_id"])
+        size = path.stat().st_size
     if back.column("document_id") != table.column("document_id"):
         raise OutputError(f"{path} does not read back as it was written.")
     return {
@@ -87,7 +124,7 @@ def _write_file(table: pa.Table, directory: Path, status: str, schema: str, unit
         "status": status,
         "schema": schema,
         "rows": table.num_rows,
-        "bytes": path.stat().st_size,
+        "bytes": size,
         "sha256": checksum,
     }
 
@@ -102,28 +139,32 @@ def _table(outcomes: Sequence[Outcome], status: Status, plan: DecodingPlan | Non
 
 def _row(outcome: Outcome, column: Column | None, plan: DecodingPlan | None, run_id: str) -> dict[str, Any]:
     row: dict[str, Any] = {
-        "document_id": _text(outcome.document_id),
-        "source": _text(outcome.source),
+        "document_id": storable(outcome.document_id),
+        "source": storable(outcome.source),
         "layer": outcome.layer,
+        "record_attempt": outcome.record_attempt,
         "problems": [
             {
                 "code": p.code,
                 "layer": CODES[p.code].layer,
-                "pointer": _text(p.pointer),
-                "message": _text(p.message),
+                "pointer": storable(p.pointer),
+                "message": storable(p.message),
                 "attempt": p.attempt,
             }
             for p in outcome.problems
         ],
-        "repairs": [{key: _text(value) for key, value in dataclasses.asdict(r).items()} for r in outcome.repairs],
-        "attempts": [{**dataclasses.asdict(a), "raw_text": _text(a.raw_text)} for a in outcome.attempts],
+        "repairs": [
+            {"kind": r.kind, "pointer": storable(r.pointer), "detail": storable(r.detail), "attempt": r.attempt}
+            for r in outcome.repairs
+        ],
+        "attempts": [{**dataclasses.asdict(a), "raw_text": storable(a.raw_text)} for a in outcome.attempts],
         "schema_digest": plan.schema_digest if plan else None,
         "grammar_digest": plan.grammar_digest if plan else None,
         "work_digest": outcome.work_digest,
         "run_id": run_id,
     }
     if column is None:
-        row["document_text"] = _text(outcome.document_text)
+        row["document_text"] = storable(outcome.document_text)
     else:
         row["record"] = stored(column, outcome.record)
     return row
@@ -134,7 +175,7 @@ def _arrow_schema(status: Status, column: Column | None) -> pa.Schema:
 
     string, int32, int64, double = pa.string(), pa.int32(), pa.int64(), pa.float64()
     problem = pa.struct({"code": string, "layer": string, "pointer": string, "message": string, "attempt": int32})
-    repair = pa.struct({"kind": string, "pointer": string, "detail": string})
+    repair = pa.struct({"kind": string, "pointer": string, "detail": string, "attempt": int32})
     counts = {"prompt_tokens": int64, "cached_tokens": int64, "output_tokens": int64}
     attempt = pa.struct(
         {"number": int32, "engine": string, "plan_digest": string, "constrained": pa.bool_(), "finish_reason": string}
@@ -153,6 +194,7 @@ def _arrow_schema(status: Status, column: Column | None) -> pa.Schema:
             pa.field("source", string),
             body,
             pa.field("layer", int32),
+            pa.field("record_attempt", int32),
             pa.field("problems", pa.list_(problem)),
             pa.field("repairs", pa.list_(repair)),
             pa.field("attempts", pa.list_(attempt)),
@@ -161,6 +203,6 @@ def _arrow_schema(status: Status, column: Column | None) -> pa.Schema:
     )
 
 
-def _text(value: str) -> str:
+def storable(value: str) -> str:
     """Text that Arrow can hold: half surrogate pairs (in raw model output, say) become their escape, visibly."""
     return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -25,7 +25,8 @@ from pipeline.schema.walk import IN_PLACE, children, descend, target
 MAX_SCHEMA_BYTES = 1 << 20
 MAX_DEPTH = 64
 MAX_SHOWN = 300
-NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.-]*)@([A-Za-z0-9][A-Za-z0-9_.-]*)")
+MAX_NAME_SHOWN = 80
+NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.-]{0,63})@([A-Za-z0-9][A-Za-z0-9_.-]{0,63})")
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -60,7 +61,10 @@ def load_schema(root: str | Path, name: str) -> DocumentSchema:
     folder = Path(root, *match.groups()) if match else None
     if folder is None or not (folder / "schema.json").is_file():
         known = ", ".join(available(root)) or "none"
-        raise SchemaError(f"unknown schema {name!r}: {root} holds {known}. Names are <folder>@<version>.")
+        shown = repr(name) if len(name) <= MAX_NAME_SHOWN else f"{name[:MAX_NAME_SHOWN]!r}…"
+        raise SchemaError(
+            f"unknown schema {shown}: {root} holds {known}. Names are <folder>@<version>, at most 64 characters each."
+        )
     source = _read_json(folder / "schema.json")
     check_schema(source, name)
     body, closed = close_objects(source)

@@ -42,6 +42,7 @@ CODES: dict[str, Code] = {
     "schema_refused": Code("engine", "never", "rejected", "the engine refuses to decode under this schema"),
     "recording_missing": Code("engine", "never", "rejected", "the recording holds no answer to this prompt"),
     "recording_stale": Code("engine", "never", "rejected", "the recording was made under another plan"),
+    "pipeline_failed": Code("engine", "never", "rejected", "a step raised what it should not; see the message"),
     # parse: text to value
     "truncated": Code("parse", "feedback", "rejected", "the answer was cut at its token limit", salvageable=True),
     "repetition": Code("parse", "feedback", "rejected", "the engine stopped a loop", salvageable=True),
@@ -56,6 +57,7 @@ CODES: dict[str, Code] = {
     ),
     "json_too_large": Code("parse", "never", "rejected", "the answer is larger or deeper than is parsed"),
     "json_repaired": Code("parse", "never", "degraded", "a repairer changed the answer's text; see repairs"),
+    "wrapped_in_prose": Code("parse", "never", "degraded", "the answer's JSON stood inside other text; see repairs"),
     # schema: value against the acceptance schema and its columns
     "schema_violation": Code("schema", "feedback", "rejected", "a value breaks the schema", salvageable=True),
     "value_not_storable": Code("schema", "feedback", "rejected", "a value does not fit its column", salvageable=True),

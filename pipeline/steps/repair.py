@@ -1,7 +1,8 @@
 """Repair: make JSON of a finished but malformed answer, and leave a trace of every change.
 
-Only answers that ended with `stop` off the constrained path get here. Taking wrapper prose or fences away leaves the
-values as the model wrote them; whatever json-repair changes makes the document degraded at best.
+Only answers that ended with `stop` off the constrained path get here. Taking fences and blanks away leaves the answer
+as the model gave it. JSON that stands in prose may be an example or a draft rather than the answer, and json-repair
+changes text: either makes the document degraded at best.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ MAX_REPAIRABLE_CHARACTERS = 1 << 12
 """json-repair's time grows with the square of the text and worse: at this size the worst found takes half a second."""
 MAX_NAMED_REPAIRS = 20
 _FENCED = re.compile(r"```[A-Za-z0-9_-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
+_NO_PROSE = re.compile(r"^[ \t]*```[A-Za-z0-9_-]*[ \t]*$|[\s\ufeff]+", re.MULTILINE)  # half a fence is no prose either
 _MARK = re.compile(r'\\.|["{}\[\]]', re.DOTALL)
 _ESCAPED = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\.")
 _NUMBER = re.compile(r"(?<![\w.+-])-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.+-])")
@@ -28,33 +30,44 @@ def repair(draft: Draft, completion: Completion, attempt: int) -> Draft:
     """The draft with a value, where one can be had; otherwise the draft as it came."""
     if draft.parsed or completion.finish_reason != "stop" or [p.code for p in draft.problems] != ["not_json"]:
         return draft
-    candidate = _unwrap(completion.text)
-    if candidate is None:
+    found = _unwrap(completion.text)
+    if found is None:
         return draft
+    candidate, prose = found
     around = len(completion.text.strip()) - len(candidate)
-    repairs = [Repair("wrapper_removed", detail=f"{around} characters around the JSON")] if around else []
+    removed = Repair("wrapper_removed", detail=f"{around} characters around the JSON", attempt=attempt)
+    message = f"{prose} characters of other text stood around the JSON"
+    unwrapped = Draft(
+        problems=(Problem("wrapped_in_prose", message=message, attempt=attempt),) if prose else (),
+        repairs=(removed,) if around else (),
+    )
     try:
-        return Draft(value=loads(candidate), parsed=True, repairs=tuple(repairs))
+        return dataclasses.replace(unwrapped, value=loads(candidate), parsed=True)
     except Unparsable as error:
         if error.code != "not_json":
             return dataclasses.replace(draft, problems=(Problem(error.code, message=str(error), attempt=attempt),))
-    return _with_json_repair(draft, candidate, repairs, attempt)
+    return _with_json_repair(draft, candidate, unwrapped, attempt)
 
 
-def _unwrap(text: str) -> str | None:
-    """The one JSON candidate in an answer: the only fenced block, or the only thing in brackets. None if ambiguous.
+def _unwrap(text: str) -> tuple[str, int] | None:
+    """The one JSON candidate in an answer, and how many characters of prose, not fences and blanks, are around it.
 
-    Brackets that never close run to the end of the text.
+    The candidate is the only fenced block, or the only thing in brackets; None if that is ambiguous. Brackets that
+    never close run to the end of the text.
     """
-    blocks = _FENCED.findall(text)
+    blocks = list(_FENCED.finditer(text))
     if len(blocks) > 1:
         return None
-    inner = (blocks[0] if blocks else text).strip()
+    inner = blocks[0][1] if blocks else text
+    outside = [text[: blocks[0].start()], text[blocks[0].end() :]] if blocks else []
     start = re.search(r"[{\[]", inner)
     if start is None:
         return None
     end = _end_of_brackets(inner, start.start())
-    return None if re.search(r"[{\[]", inner[end:]) else inner[start.start() : end]
+    if re.search(r"[{\[]", inner[end:]):
+        return None
+    prose = _NO_PROSE.sub("", "\n".join([*outside, inner[: start.start()], inner[end:]]))
+    return inner[start.start() : end].rstrip(), len(prose)
 
 
 def _end_of_brackets(text: str, start: int) -> int:
@@ -70,7 +83,7 @@ def _end_of_brackets(text: str, start: int) -> int:
     return len(text)
 
 
-def _with_json_repair(draft: Draft, text: str, repairs: list[Repair], attempt: int) -> Draft:
+def _with_json_repair(draft: Draft, text: str, unwrapped: Draft, attempt: int) -> Draft:
     import json_repair
 
     if len(text) > MAX_REPAIRABLE_CHARACTERS:
@@ -81,17 +94,23 @@ def _with_json_repair(draft: Draft, text: str, repairs: list[Repair], attempt: i
         value = loads(json.dumps(value))  # strict again: json-repair makes infinities, and halves surrogate pairs
     except (Unparsable, ValueError, RecursionError, IndexError, TypeError, AttributeError, KeyError) as error:
         # json-repair promises to raise nothing; its issue tracker knows better. The document keeps its problem.
-        return dataclasses.replace(draft, repairs=(Repair("repair_failed", detail=repr(error)[:200]),))
+        return _not_repaired(draft, "repair_failed", repr(error)[:200], attempt)
     if not isinstance(value, dict | list) or not value:
         return draft
     if not _says_the_same(text, value):
-        return dataclasses.replace(draft, repairs=(Repair("repair_refused", detail="it changed or dropped content"),))
+        return _not_repaired(draft, "repair_refused", "it changed or dropped content", attempt)
     notes = [str(entry.get("text", entry))[:200] for entry in log] or ["punctuation changed, without further notes"]
-    named = [Repair("json_repair", detail=note) for note in notes[:MAX_NAMED_REPAIRS]]
-    if len(notes) > MAX_NAMED_REPAIRS:
-        named.append(Repair("json_repair", detail=f"{len(notes) - MAX_NAMED_REPAIRS} further changes"))
-    problem = Problem("json_repaired", message=f"{len(notes)} changes made the answer JSON", attempt=attempt)
-    return Draft(value=value, parsed=True, problems=(problem,), repairs=(*repairs, *named))
+    count = len(notes)
+    if count > MAX_NAMED_REPAIRS:
+        notes[MAX_NAMED_REPAIRS:] = [f"{count - MAX_NAMED_REPAIRS} further changes"]
+    named = [Repair("json_repair", detail=note, attempt=attempt) for note in notes]
+    problem = Problem("json_repaired", message=f"{count} changes made the answer JSON", attempt=attempt)
+    problems, repairs = (*unwrapped.problems, problem), (*unwrapped.repairs, *named)
+    return Draft(value=value, parsed=True, problems=problems, repairs=repairs)
+
+
+def _not_repaired(draft: Draft, kind: str, detail: str, attempt: int) -> Draft:
+    return dataclasses.replace(draft, repairs=(*draft.repairs, Repair(kind, detail=detail, attempt=attempt)))
 
 
 def _says_the_same(text: str, value: JsonValue) -> bool:

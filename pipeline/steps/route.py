@@ -16,14 +16,17 @@ from pipeline.steps.salvage import salvage
 def route(document: Document, plan: DecodingPlan, steps: Sequence[Step], policy: PolicyConfig) -> Outcome:
     """Judge the last draft; failing that, save what is certain of the latest attempt that holds anything."""
     draft = steps[-1].draft if steps else Draft()
+    number = steps[-1].attempt.number if steps else 0
     status = status_of(draft, document.problems)
     if status == "rejected" and policy.degraded and worth_asking(document):
-        saved = next((found for step in reversed(steps) if (found := salvage(step, plan)) is not None), None)
-        draft = saved or draft
-        status = "degraded" if saved else status
+        for step in reversed(steps):
+            if (saved := salvage(step, plan)) is not None:
+                draft, number, status = saved, step.attempt.number, "degraded"
+                break
     if status == "degraded" and not policy.degraded:
         status = "rejected"
     earlier = [problem for step in steps for problem in step.draft.problems if problem not in draft.problems]
+    changed = [change for step in steps for change in step.draft.repairs if change not in draft.repairs]
     return Outcome(
         document_id=document.id,
         source=document.source,
@@ -32,11 +35,39 @@ def route(document: Document, plan: DecodingPlan, steps: Sequence[Step], policy:
         layer=_layer(draft, steps, status),
         record=draft.value if status != "rejected" else None,
         problems=(*document.problems, *earlier, *draft.problems),
-        repairs=draft.repairs,
+        repairs=(*changed, *draft.repairs),
         attempts=tuple(step.attempt for step in steps),
         document_text=document.text if status == "rejected" else "",
         work_digest=digest([document.text, plan.digest]),
+        record_attempt=number if status != "rejected" else 0,
     )
+
+
+def failed(document: Document, plan: DecodingPlan, steps: Sequence[Step], error: Exception) -> Outcome:
+    """The outcome of a document on which a step raised: rejected, with what was raised, and all that is known."""
+    problem = Problem("pipeline_failed", message=f"{type(error).__name__}: {error}"[:500], attempt=len(steps) + 1)
+    tried = [problem for step in steps for problem in step.draft.problems]
+    return Outcome(
+        document_id=document.id,
+        source=document.source,
+        schema=document.schema,
+        status="rejected",
+        layer=0,
+        record=None,
+        problems=(*document.problems, *tried, problem),
+        repairs=tuple(change for step in steps for change in step.draft.repairs),
+        attempts=tuple(step.attempt for step in steps),
+        document_text=document.text,
+        work_digest=digest([document.text, plan.digest]),
+    )
+
+
+def blames_engine(outcome: Outcome) -> bool:
+    """Whether a document was rejected for what the engine did in its last attempt, not for itself or its answer."""
+    last = outcome.attempts[-1].number if outcome.attempts else 0
+    codes = {problem.code for problem in outcome.problems if problem.attempt == last}
+    engine = {name for name, code in CODES.items() if code.again == "infrastructure"} | {"deadline_exceeded"}
+    return outcome.status == "rejected" and bool(codes & engine)
 
 
 def worth_asking(document: Document) -> bool:

@@ -42,7 +42,8 @@ def salvage(step: Step, plan: DecodingPlan) -> Draft | None:
         for name in plan.acceptance.get("required", ())
         if name not in kept
     ]
-    repairs = [Repair("salvaged", f"/{escape(name)}", "not in the part of the answer that is certain") for name in cut]
+    reason = "not in the part of the answer that is certain"
+    repairs = [Repair("salvaged", f"/{escape(name)}", reason, step.attempt.number) for name in cut]
     return Draft(
         value=kept,
         parsed=True,

@@ -39,7 +39,7 @@ def test_layer_1_is_the_first_answer_as_it_came() -> None:
 
 
 def test_layer_2_is_a_repaired_answer() -> None:
-    outcome = extracted(Answers("Here: " + completion(GOOD).text))
+    outcome = extracted(Answers("```\n" + completion(GOOD).text + "\n```"))
     assert (outcome.status, outcome.layer, len(outcome.attempts)) == ("valid", 2, 1)
 
 

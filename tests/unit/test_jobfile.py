@@ -179,3 +179,49 @@ def test_the_engines_path_may_hold_variables(tmp_path: Path, monkeypatch: pytest
     saved(tmp_path, {"engine": "sampler", "seed": 9}, "e.yaml")
     monkeypatch.setenv("GRIST_E", str(tmp_path))
     assert load_job(saved(tmp_path, {**JOB, "engine": "${GRIST_E}/e.yaml"})).engine.seed == 9
+
+
+def test_a_tilde_is_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    (home / "engines").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    saved(home / "engines", {"engine": "recorded", "recording": "~/tape"}, "e.yaml")
+    content = {"input": {"path": "~/in/*.jsonl", "schema": "a@1"}, "output": "${GRIST_T:-~/out}", "schemas": "~/s"}
+    job = load_job(saved(tmp_path, {**JOB, **content, "engine": "~/engines/e.yaml"}))
+    assert (job.input.path, job.output, job.schemas) == (f"{home}/in/*.jsonl", f"{home}/out", f"{home}/s")
+    assert job.engine.recording == f"{home}/tape"
+    job = load_job(saved(tmp_path, {**JOB, "output": "a~/b", "engine": {"engine": "vllm", "model": "~/weights"}}))
+    assert (job.output, job.engine.model) == (str(tmp_path / "a~/b"), f"{home}/weights")
+
+
+@pytest.mark.parametrize(
+    ("content", "key", "line"),
+    [
+        ("name: a\nslot: b\nname: c\n", "name", 3),
+        ("input:\n  path: a\n  path: a\n", "path", 3),
+        ("name: a\n'name': b\n", "name", 2),
+        ("engine: {faults: [{kind: die, share: 1, kind: loop}]}", "kind", 1),
+        ("a: &a {x: 1}\nb:\n  <<: *a\n  y: 1\n  y: 2\n", "y", 5),
+    ],
+)
+def test_a_key_that_occurs_twice_is_named_with_its_line(tmp_path: Path, content: str, key: str, line: int) -> None:
+    told = f"job.yaml, line {line}: the key `{key}` occurs twice"
+    assert told in refusal(tmp_path, content)
+    with pytest.raises(JobFileError, match=told):
+        load_engine(tmp_path / "job.yaml")
+
+
+def test_a_merged_key_may_be_overridden(tmp_path: Path) -> None:
+    content = """
+name: t
+output: out
+engine: {engine: sampler}
+input: {<<: {path: x, limit: 4}, path: /a, schema: b@1}
+"""
+    job = load_job(saved(tmp_path, content))
+    assert (job.input.path, job.input.limit, job.input.schema_name) == ("/a", 4, "b@1")
+
+
+@pytest.mark.parametrize("content", ["slot: 2024-02-30", "[" * 5000, "? [a]\n: b"])
+def test_yaml_that_cannot_be_built_is_refused(tmp_path: Path, content: str) -> None:
+    assert "job.yaml is not YAML" in refusal(tmp_path, content)

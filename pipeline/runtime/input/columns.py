@@ -10,8 +10,8 @@ from pipeline.errors import InputError
 from pipeline.job import InputConfig
 from pipeline.runtime.input.delimited import csv_header
 from pipeline.runtime.input.formats import chunks, jsonl_keys
-from pipeline.runtime.input.locate import Located
-from pipeline.runtime.input.parquet import parquet_columns
+from pipeline.runtime.input.locate import Located, Place
+from pipeline.runtime.input.parquet import identifies, parquet_schema
 
 _FIRST_ROWS = 100
 _SHOWN = 30
@@ -21,7 +21,8 @@ def check_columns(located: Located, config: InputConfig) -> None:
     """Check that each Parquet schema, each CSV header, and one of JSONL's first 100 rows has every column.
 
     Raises:
-        InputError: a column is missing (the nearest is named) or there twice, or text is to have columns.
+        InputError: a column is missing (the nearest is named) or there twice, Parquet's ids are neither strings
+            nor integers, or text is to have columns.
     """
     place = located.place
     if located.format == "text":
@@ -35,12 +36,29 @@ def check_columns(located: Located, config: InputConfig) -> None:
         if keys:
             _require(keys, f"no row of the first {_FIRST_ROWS} of {place.name(only)} has", config)
     else:
-        columns_of = csv_header if located.format == "csv" else parquet_columns
+        check = _check_csv if located.format == "csv" else _check_parquet
         for file in located.files:
-            columns = columns_of(place, file.path)
-            # An empty CSV file has no header and no rows either.
-            if columns or located.format == "parquet":
-                _require(columns, f"{place.name(file.path)} does not have", config)
+            check(place, file.path, config)
+
+
+def _check_csv(place: Place, path: str, config: InputConfig) -> None:
+    columns = csv_header(place, path)
+    if columns:  # an empty file has no header and no rows either
+        _require(columns, f"{place.name(path)} does not have", config)
+
+
+def _check_parquet(place: Place, path: str, config: InputConfig) -> None:
+    schema = parquet_schema(place, path)
+    _require([str(name) for name in schema.names], f"{place.name(path)} does not have", config)
+    if config.id_column is None:
+        return
+    kind = schema.field(config.id_column).type
+    if not identifies(kind):
+        raise InputError(
+            f"column `{config.id_column}` (input.id_column) of {place.name(path)} is of type {kind}; ids are strings "
+            "or integers. Write it as one of these (pandas makes integers with gaps double: `.astype('Int64')`), or "
+            "set `id_column: null` to make ids from the texts."
+        )
 
 
 def _require(columns: Sequence[str], what: str, config: InputConfig) -> None:

@@ -38,6 +38,13 @@ class _Lines:
         self._pulled.clear()
         return pulled
 
+    def swallowed(self) -> str:
+        """In words, how many lines a malformed record took in after its first (empty: none)."""
+        others = len(self._pulled) - 1
+        if others < 1:
+            return ""
+        return f"; a quote that is not closed seems to have swallowed {others} line{'s' * (others > 1)} after its own"
+
 
 def _records(feed: _Lines) -> Iterator[tuple[list[str], bytes, str]]:
     """Fields, bytes and fault of each record that is not a blank line.
@@ -54,7 +61,7 @@ def _records(feed: _Lines) -> Iterator[tuple[list[str], bytes, str]]:
         except StopIteration:
             return
         except csv.Error as error:
-            fault = f"the record is not CSV: {error}"
+            fault = f"the record is not CSV: {error}{feed.swallowed()}"
         raw = feed.take()
         if fields or fault:
             yield fields, raw, fault

@@ -6,7 +6,7 @@ Each row carries its range of bytes, so that a slice of a file can be read witho
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -120,10 +120,12 @@ def decode(data: bytes) -> tuple[str, str]:
 
 def jsonl_rows(parts: Iterable[bytes], span: Span, columns: Columns) -> Iterator[Row]:
     """One row per line that is not blank. A line that is not a JSON object is a row with a `fault`."""
-    number = span.number
+    number, used = span.number, columns.names()
+    read = _Objects()
     for start, end, line in _json_lines(parts, span.start):
         text, not_utf8 = decode(line)
-        value, fault = _object(text)
+        value, fault = read(text)
+        fault = fault or read.repeated(value, used)
         if fault:
             yield Row(number, start, end, text=text, fault=fault, not_utf8=not_utf8)
         else:
@@ -134,8 +136,9 @@ def jsonl_rows(parts: Iterable[bytes], span: Span, columns: Columns) -> Iterator
 
 def jsonl_keys(parts: Iterable[bytes]) -> Iterator[list[str]]:
     """The keys of each row; none for one that is not an object."""
+    read = _Objects()
     for _, _, line in _json_lines(parts, 0):
-        yield list(_object(decode(line)[0])[0])
+        yield list(read(decode(line)[0])[0])
 
 
 def _json_lines(parts: Iterable[bytes], start: int) -> Iterator[tuple[int, int, bytes]]:
@@ -150,16 +153,37 @@ def _json_lines(parts: Iterable[bytes], start: int) -> Iterator[tuple[int, int, 
             yield start, end, line
 
 
-def _object(line: str) -> tuple[dict[str, Any], str]:
-    try:
-        value = json.loads(line)
-    except RecursionError:
-        return {}, "the line is JSON nested too deeply to read"
-    except ValueError as error:
-        return {}, f"the line is not JSON: {error}"
-    if not isinstance(value, dict):
-        return {}, f"the line is JSON of type {type(value).__name__}, not an object"
-    return value, ""
+class _Objects:
+    """Reads lines of JSON as objects and remembers the last one's keys, of which a dict keeps each once."""
+
+    def __init__(self) -> None:
+        self._decoder = json.JSONDecoder(object_pairs_hook=self._keep)
+        self._pairs: list[tuple[str, Any]] = []
+
+    def __call__(self, line: str) -> tuple[dict[str, Any], str]:
+        """The object, or what is wrong with the line."""
+        try:
+            value = self._decoder.decode(line)
+        except RecursionError:
+            return {}, "the line is JSON nested too deeply to read"
+        except ValueError as error:
+            return {}, f"the line is not JSON: {error}"
+        if not isinstance(value, dict):
+            return {}, f"the line is JSON of type {type(value).__name__}, not an object"
+        return value, ""
+
+    def repeated(self, value: dict[str, Any], columns: Sequence[str]) -> str:
+        """What is wrong with `value`, the object that was read last, if it has one of the columns more than once."""
+        if len(value) == len(self._pairs):
+            return ""
+        keys = [key for key, _ in self._pairs]
+        found = next((name for name in columns if keys.count(name) > 1), None)
+        return "" if found is None else f"the key `{found}` occurs more than once"
+
+    def _keep(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        # An object ends after those that it holds, so that the last one is the outermost.
+        self._pairs = pairs
+        return dict(pairs)
 
 
 def text_row(parts: Iterable[bytes], path: str) -> Row:

@@ -24,7 +24,7 @@ class IdCount:
 
     def __init__(self) -> None:
         self.schemas: Counter[str] = Counter()
-        self._sum = 0
+        self._sum = self._cut = 0
         self._hashes = array("Q")
 
     @property
@@ -37,6 +37,11 @@ class IdCount:
         self._sum += value
         self._hashes.append(value >> 64)
         self.schemas[schema] += 1
+
+    def cut(self) -> str:
+        """`multiset_digest` of the ids since the last cut."""
+        part, self._cut = self._sum - self._cut, self._sum
+        return add_multisets((f"{part:x}",))
 
     def ids_digest(self) -> str:
         """`multiset_digest` of all ids."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from pipeline.errors import InputError
 from pipeline.job import InputConfig
 from pipeline.runtime.input.globs import glob_pattern, split_glob
+from pipeline.runtime.input.names import is_utf8, not_utf8
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
@@ -115,6 +116,24 @@ def locate(config: InputConfig) -> Located:
     return Located(place, chosen, tuple(files))
 
 
+def files_at(place: Place, paths: Sequence[str]) -> list[InputFile]:
+    """The files as they are now.
+
+    Raises:
+        InputError: one is gone.
+    """
+    from pyarrow.fs import FileType
+
+    infos = []
+    for path in paths:
+        with readable(place.name(path)):
+            info = place.filesystem.get_file_info(place.full(path))
+            if info.type != FileType.File:
+                raise OSError("there is no such file")
+            infos.append(info)
+    return [_relative(place, info) for info in infos]
+
+
 def _files(place: Place, only: str, pattern: str) -> list[InputFile]:
     """The one file, or those of a directory or glob that are not hidden, sorted by path."""
     from pyarrow.fs import FileSelector, FileType
@@ -135,6 +154,8 @@ def _enter(path: str) -> tuple[Place, str, str]:
     """The place, and the one file's name or the glob below it (both empty for a directory)."""
     from pyarrow.fs import FileType
 
+    if "://" not in path and not is_utf8(os.path.abspath(path)):
+        raise InputError(f"input.path {os.path.abspath(path)!r} is not UTF-8. Rename what is not.")
     directory, pattern = split_glob(path)
     if pattern and "://" not in path and os.path.exists(path):
         directory, pattern = path, ""  # names may hold brackets too
@@ -183,7 +204,10 @@ def _from_uri(uri: str) -> tuple[FileSystem, str]:
 
 
 def _relative(place: Place, info: FileInfo) -> InputFile:
-    path = info.path[len(place.root.rstrip("/")) + 1 :]
+    try:
+        path = info.path[len(place.root.rstrip("/")) + 1 :]
+    except UnicodeDecodeError as error:
+        raise not_utf8(error.object) from error
     return InputFile(path, int(info.size or 0), -1 if info.mtime_ns is None else int(info.mtime_ns))
 
 

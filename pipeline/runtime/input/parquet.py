@@ -60,14 +60,24 @@ each group from its top as often as it holds units. What is read does not depend
 """
 
 
-def parquet_columns(place: Place, path: str) -> list[str]:
-    """Names of the file's columns.
+def parquet_schema(place: Place, path: str) -> pa.Schema:
+    """The file's columns, with their names and types.
 
     Raises:
         InputError: the file is not Parquet, or its footer is corrupt.
     """
     with readable(f"{place.name(path)} as Parquet"):
-        return [str(name) for name in _open(place, path).schema_arrow.names]
+        return _open(place, path).schema_arrow
+
+
+def identifies(kind: pa.DataType) -> bool:
+    """Whether a column of this type can hold ids: strings or integers, or nulls, of which each row tells."""
+    import pyarrow.types as of
+
+    if of.is_dictionary(kind):
+        kind = kind.value_type
+    strings = (of.is_string, of.is_large_string, of.is_string_view, of.is_binary, of.is_large_binary, of.is_binary_view)
+    return any(test(kind) for test in (*strings, of.is_integer, of.is_null))
 
 
 def parquet_rows(place: Place, path: str, span: Span, columns: Columns) -> Iterator[Row]:

@@ -2,36 +2,52 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 
 from pipeline.errors import InputError
 from pipeline.job import InputConfig
 from pipeline.records import Document
+from pipeline.runtime.input.check import by_stamp, stamp
 from pipeline.runtime.input.documents import document
 from pipeline.runtime.input.formats import Row
-from pipeline.runtime.input.locate import place_of
+from pipeline.runtime.input.locate import Place, files_at, place_of
 from pipeline.runtime.input.slices import unit_rows
 from pipeline.runtime.input.units import Unit
+from pipeline.schema.fingerprint import DIGEST_LENGTH
 
 
 def read_unit(unit: Unit, config: InputConfig) -> list[Document]:
     """The documents of a unit, in row order, whatever was read before.
 
     Raises:
-        InputError: a file cannot be read, or no longer holds the rows that the scan saw.
+        InputError: a file cannot be read, or was changed since the scan.
     """
     place = replace(place_of(config), base=unit.base)
     repeated = frozenset(unit.duplicates)
+    stamped, hasher = by_stamp(unit.format, place, config), hashlib.sha256()
+    if stamped:  # before as well, because a file written anew may not even have the columns
+        _verify(unit, stamp(files_at(place, unit.paths), place), place)
     documents = [
         document(row, path, _source(unit, place.name(path), row), config, duplicate=index in repeated)
-        for index, (path, row) in enumerate(unit_rows(unit, place, config))
+        for index, (path, row) in enumerate(unit_rows(unit, place, config, hasher))
     ]
+    check = stamp(files_at(place, unit.paths), place) if stamped else hasher.hexdigest()[:DIGEST_LENGTH]
+    _verify(unit, check, place)
     if len(documents) != unit.rows:
-        raise InputError(
-            f"unit {unit.id} had {unit.rows} rows when the input was scanned and has {len(documents)} now: "
-            f"{place.name(unit.paths[0])} was changed. Start a new run."
-        )
+        raise _changed(unit, place)
     return documents
+
+
+def _verify(unit: Unit, check: str, place: Place) -> None:
+    if check != unit.check:
+        raise _changed(unit, place)
+
+
+def _changed(unit: Unit, place: Place) -> InputError:
+    others = len(unit.paths) - 1
+    more = f" or one of the {others} files after it" if others else ""
+    return InputError(f"{place.name(unit.paths[0])}{more} was changed since the scan. Start a new run.")
 
 
 def _source(unit: Unit, name: str, row: Row) -> str:

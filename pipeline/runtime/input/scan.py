@@ -12,6 +12,7 @@ from typing import Any
 
 from pipeline.errors import InputError
 from pipeline.job import InputConfig
+from pipeline.runtime.input.check import Sums, by_stamp, stamp
 from pipeline.runtime.input.columns import check_columns
 from pipeline.runtime.input.documents import identify, schema_of
 from pipeline.runtime.input.formats import Row, chunks, text_row
@@ -19,7 +20,7 @@ from pipeline.runtime.input.ids import IdCount, Repeats
 from pipeline.runtime.input.locate import InputFile, Located, Place, locate
 from pipeline.runtime.input.slices import file_rows, unit_rows
 from pipeline.runtime.input.units import InputScan, Unit
-from pipeline.schema.fingerprint import digest
+from pipeline.schema.fingerprint import DIGEST_LENGTH, digest
 
 
 def scan(config: InputConfig, unit_documents: int) -> InputScan:
@@ -60,21 +61,24 @@ def _file_units(
         left = None if config.limit is None else config.limit - ids.documents
         if left == 0:
             return
-        hasher = hashlib.sha256()
-        rows = file_rows(located.format, place, file.path, config, hasher)
+        sums = Sums()
+        rows = file_rows(located.format, place, file.path, config, sums)
         first = last = None
         for last in islice(rows, left):
+            if first is None:
+                first = last._replace(text=None)
+                sums.begin(last.start)
+            sums.extend(last.end)
             ids.add(identify(last, file.path, config)[0], schema_of(last, config)[0])
-            first = first or last._replace(text=None)
             if last.number - first.number + 1 == size:
-                yield _unit(located, file, first, last)
+                yield _unit(located, file, first, last, _check(located, file, sums), ids.cut())
                 first = None
         if first is not None and last is not None:
-            yield _unit(located, file, first, last)
+            yield _unit(located, file, first, last, _check(located, file, sums), ids.cut())
         if located.format == "parquet" and place.local:
-            for _ in chunks(place, file.path, hasher=hasher):
+            for _ in chunks(place, file.path, hasher=sums.file):
                 continue
-        contents.append(_content(place, file, hasher.hexdigest()))
+        contents.append(_content(place, file, sums.file.hexdigest()))
 
 
 def _text_units(
@@ -82,21 +86,31 @@ def _text_units(
 ) -> Iterator[Unit]:
     """As `_file_units`, for text: a row is a file, which is read only for its hash or an id made from it."""
     place, files = located.place, located.files[: config.limit]
-    for file in files:
-        hasher = hashlib.sha256()
-        row = Row(0, 0, 1, id=file.path)
-        if place.local or config.id_column is None:
-            row = text_row(chunks(place, file.path, hasher=hasher), file.path)
-        ids.add(identify(row, file.path, config)[0], schema_of(row, config)[0])
-        contents.append(_content(place, file, hasher.hexdigest()))
+    stamped = by_stamp("text", place, config)
     for start in range(0, len(files), size):
-        paths = tuple(file.path for file in files[start : start + size])
-        yield Unit("", "text", place.base, paths, len(paths), 0, start, start + len(paths))
+        part = files[start : start + size]
+        whole = hashlib.sha256()
+        for file in part:
+            hasher = hashlib.sha256()
+            row = Row(0, 0, 1, id=file.path)
+            if not stamped:
+                row = text_row(chunks(place, file.path, hasher=hasher), file.path)
+            ids.add(identify(row, file.path, config)[0], schema_of(row, config)[0])
+            contents.append(_content(place, file, hasher.hexdigest()))
+            whole.update(hasher.digest())
+        check = stamp(part, place) if stamped else whole.hexdigest()[:DIGEST_LENGTH]
+        paths = tuple(file.path for file in part)
+        yield Unit("", "text", place.base, paths, len(paths), 0, start, start + len(paths), check, ids.cut())
 
 
-def _unit(located: Located, file: InputFile, first: Row, last: Row) -> Unit:
-    rows = last.number - first.number + 1
-    return Unit("", located.format, located.place.base, (file.path,), rows, first.number, first.start, last.end)
+def _unit(located: Located, file: InputFile, first: Row, last: Row, check: str, ids_digest: str) -> Unit:
+    rows, base = last.number - first.number + 1, located.place.base
+    number, start, end = first.number, first.start, last.end
+    return Unit("", located.format, base, (file.path,), rows, number, start, end, check, ids_digest)
+
+
+def _check(located: Located, file: InputFile, sums: Sums) -> str:
+    return stamp([file], located.place) if located.format == "parquet" else sums.check()
 
 
 def _content(place: Place, file: InputFile, sha256: str) -> list[Any]:
@@ -126,6 +140,8 @@ def _examples(units: Sequence[Unit], repeats: Repeats, place: Place, config: Inp
     for row in repeats.examples:
         number = bisect_right(ends, row)
         rows = unit_rows(units[number], place, config)
-        path, repeated = next(islice(rows, row - ends[number] + units[number].rows, None))
-        found.append(identify(repeated, path, config)[0])
+        place_in_unit = row - ends[number] + units[number].rows
+        # A loop, because a file that was just cut short has no such row any more.
+        for path, repeated in islice(rows, place_in_unit, place_in_unit + 1):
+            found.append(identify(repeated, path, config)[0])
     return tuple(found)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pipeline.errors import InputError
 from pipeline.runtime.input.formats import Span
 from pipeline.runtime.input.locate import Format
 
@@ -18,7 +19,9 @@ class Unit:
     directory that the scan ran in, or a URI. A unit lies in one file, or for text in `rows` files of one
     document each. Its rows are `first_row` and up in the file (text: always 0, since a file is one row).
     [`start`, `end`) are bytes of JSONL and CSV, rows of Parquet, places in the sorted list of text files.
-    `duplicates` are rows, counted from 0 in the unit, whose id an earlier row of the input has.
+    `check` tells what the unit holds: a hash of its bytes (CSV: and of the header), for Parquet and for remote
+    text files that are not read by the scan their size and time. `ids_digest` is the `multiset_digest` of its
+    ids. `duplicates` are rows, counted from 0 in the unit, whose id an earlier row of the input has.
     """
 
     id: str
@@ -29,6 +32,8 @@ class Unit:
     first_row: int
     start: int
     end: int
+    check: str
+    ids_digest: str
     duplicates: tuple[int, ...] = ()
 
     @property
@@ -41,8 +46,17 @@ class Unit:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Unit:
-        """The inverse of `to_json`."""
-        return cls(**{**value, "paths": tuple(value["paths"]), "duplicates": tuple(value["duplicates"])})
+        """The inverse of `to_json`.
+
+        Raises:
+            InputError: the record was written by another version.
+        """
+        try:
+            return cls(**{**value, "paths": tuple(value["paths"]), "duplicates": tuple(value["duplicates"])})
+        except (KeyError, TypeError) as error:
+            raise InputError(
+                f"unit {value.get('id', '?')} was recorded by another version of Gristmill: {error}. Start a new run."
+            ) from error
 
 
 @dataclass(frozen=True, slots=True)

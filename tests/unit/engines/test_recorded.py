@@ -101,7 +101,29 @@ async def test_a_changed_plan_is_stale(plan_of: Any, ask: Any, tmp_path: Path) -
     assert new.digest in answer.detail
     with pytest.raises(EngineError, match=r"stale: schema person@1 .* Record"):
         await player(tmp_path).start([new])
-    await player(tmp_path).start([old, plan_of(name="unrecorded@1")])
+    await player(tmp_path).start([old])
+
+
+@pytest.mark.asyncio
+async def test_a_plan_that_was_never_recorded_does_not_start(plan_of: Any, ask: Any, tmp_path: Path) -> None:
+    for name in ("b@1", "a@1"):
+        await ask(RecordingEngine(Numbered(), tmp_path), plan_of(name=name))
+    with pytest.raises(EngineError, match=r"holds nothing of schema c@1, only of a@1, b@1\. Record"):
+        await player(tmp_path).start([plan_of(name="a@1"), plan_of(name="c@1")])
+
+
+@pytest.mark.asyncio
+async def test_a_plan_that_was_recorded_with_no_document_is_known(plan_of: Any, ask: Any, tmp_path: Path) -> None:
+    plans = [plan_of(), plan_of(name="no-document@1")]
+    recorder = RecordingEngine(Numbered(), tmp_path)
+    await recorder.start(plans)
+    live = await ask(recorder, plans[0])
+    played = player(tmp_path)
+    await played.start(plans)
+    assert await ask(played, plans[0]) == replace(live, engine="recorded:numbered")
+    assert (await ask(played, plans[1])).error == "recording_missing"
+    with pytest.raises(EngineError, match="stale: schema no-document@1"):
+        await played.start([plan_of({"type": "object"}, name="no-document@1")])
 
 
 @pytest.mark.asyncio

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import GOOD, Answers, completion, document, extracted
@@ -35,12 +36,13 @@ OUTCOMES = some_outcomes()
 def test_rates_have_their_own_numerators() -> None:
     total = tally(OUTCOMES)
     assert (total.documents, total.asked) == (9, 8)
-    assert total.statuses == {"valid": 4, "degraded": 3, "rejected": 2}
+    assert total.statuses == {"valid": 3, "degraded": 4, "rejected": 2}
     assert total.first_pass_format == 2  # the plain one, and the one that broke the schema
     assert total.first_pass_valid == 1
     assert total.repaired == 3
-    assert total.retried == 4  # schema, prose, truncation, abort
-    assert total.resolved_by_retry == 2
+    assert total.retried == 3  # schema, prose, truncation
+    assert total.resolved_by_retry == 1
+    assert total.engine_retries == 1  # abort
     assert total.salvaged == 2
     assert total.truncated == 1
     assert total.attempts == 12
@@ -54,6 +56,58 @@ def test_tokens_that_gave_no_record_are_wasted() -> None:
     assert tally([extracted(Answers(bad, good))]).wasted_tokens == 30
     lost = tally([extracted(Answers(completion("no", output_tokens=7)), max_attempts=1)])
     assert (lost.wasted_tokens, lost.output_tokens) == (7, 7)
+
+
+def test_tokens_of_the_attempt_that_was_salvaged_are_not_wasted() -> None:
+    cut = completion('{"vendor": "Ann", "total": 1, "li', "length", output_tokens=50)
+    empty = completion("{", "length", output_tokens=3)
+    assert tally([extracted(Answers(cut, empty))]).wasted_tokens == 3
+    assert tally([extracted(Answers(empty, cut))]).wasted_tokens == 3
+    assert tally([extracted(Answers(cut, empty), degraded=False)]).wasted_tokens == 53
+
+
+@pytest.mark.parametrize("first", ["```\n{}\n```", "Sure: {}", "{},"])
+@pytest.mark.parametrize("then", [None, "retry"])
+def test_a_first_answer_that_had_to_be_made_json_never_counts_as_json(first: str, then: str | None) -> None:
+    wrapped = first.format(json.dumps({"vendor": 5, "total": 1}))
+    total = tally([extracted(Answers(wrapped, GOOD), max_attempts=2 if then else 1)])
+    assert (total.asked, total.first_pass_format, total.first_pass_valid) == (1, 0, 0)
+    assert (total.repaired, total.retried) == (1, int(then is not None))
+
+
+def test_a_first_answer_that_was_json_counts_although_the_second_was_wrapped() -> None:
+    total = tally([extracted(Answers({"vendor": 5, "total": 1}, f"```\n{json.dumps(GOOD)}\n```"))])
+    assert (total.first_pass_format, total.first_pass_valid, total.repaired) == (1, 0, 1)
+
+
+@pytest.mark.parametrize("error", ["prompt_too_long", "schema_refused", "recording_missing", "recording_stale"])
+def test_documents_that_the_engine_refused_were_not_asked(error: str) -> None:
+    refused = completion("", "error", error=error, output_tokens=0)
+    total = tally([extracted(Answers(refused)), extracted(Answers(GOOD))])
+    assert (total.documents, total.asked, total.first_pass_valid, total.attempts) == (2, 1, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("answers", "counts"),
+    [
+        ([completion("", "abort")], (0, 0, 2)),
+        ([completion("", "error", error="engine_failed"), GOOD], (0, 0, 1)),
+        ([completion("{", constrained=True), GOOD], (0, 0, 1)),
+        ([completion("", "abort"), {"vendor": 5}, completion("", "abort"), GOOD], (1, 1, 2)),
+        ([{"vendor": 5}, completion("", "error", error="prompt_too_long")], (0, 0, 0)),
+        ([{"vendor": 5}, completion("", "error", error="deadline")], (0, 0, 0)),
+        ([{"vendor": 5}, GOOD], (1, 1, 0)),
+    ],
+)
+def test_only_another_answer_of_the_model_is_a_retry(answers: list[Any], counts: tuple[int, int, int]) -> None:
+    total = tally([extracted(Answers(*answers), max_engine_failures=2)])
+    assert (total.retried, total.resolved_by_retry, total.engine_retries) == counts
+    assert total.asked == 1
+
+
+def test_totals_of_an_earlier_version_are_read() -> None:
+    old = {name: value for name, value in tally(OUTCOMES).to_json().items() if name != "engine_retries"}
+    assert Tally.from_json(old).engine_retries == 0
 
 
 @given(st.permutations(OUTCOMES), st.integers(0, 9), st.integers(0, 9))

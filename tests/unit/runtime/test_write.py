@@ -13,7 +13,7 @@ import pytest
 from support import GOOD, Answers, extracted
 
 from pipeline.errors import OutputError
-from pipeline.runtime.exchange import outcomes_of, to_table
+from pipeline.runtime.exchange import outcomes_of, to_table, unit_of
 from pipeline.schema.plan import NO_PLAN
 
 
@@ -115,12 +115,27 @@ def test_a_wrong_number_of_outcomes_writes_nothing(work: Any, count: int) -> Non
     assert run.committed_units() == set()
 
 
-def test_a_second_attempt_of_a_unit_drops_its_files(work: Any) -> None:
+@pytest.mark.parametrize("kind", ["changed id", "lost and doubled"])
+def test_outcomes_of_other_documents_write_nothing(work: Any, kind: str) -> None:
+    run = work.open()
+    unit = work.found.units[1]
+    first, *others = work.outcomes(unit)
+    odd = others[0] if kind == "lost and doubled" else dataclasses.replace(first, document_id="other")
+    with pytest.raises(OutputError, match="ids of unit"):
+        work.write(run, unit, [odd, *others])
+    assert files(run.directory) == []
+    assert run.committed_units() == set()
+
+
+def test_a_second_attempt_of_a_unit_writes_nothing_and_tells_what_stands(
+    work: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = work.open()
     unit = work.found.units[0]
     first = work.write(run, unit)
     before = files(run.directory)
-    work.write(run, unit, work.outcomes(unit)[::-1])
+    monkeypatch.setattr(pq, "write_table", None)
+    assert work.write(run, unit, work.outcomes(unit)[::-1]) == first
     assert files(run.directory) == before
     assert sorted(str(path.relative_to(run.directory)) for path in before) == sorted(f["path"] for f in first["files"])
 
@@ -150,4 +165,26 @@ def test_documents_without_a_schema_have_a_partition_of_their_own(work: Any) -> 
 def test_outcomes_travel_between_stages_unchanged(work: Any) -> None:
     outcomes = work.outcomes(work.found.units[0])
     odd = dataclasses.replace(outcomes[0], record={"k": [None, 1.5, 10**30, "\ud800", {"": True}]})
+    assert any(outcome.repairs and outcome.repairs[0].attempt for outcome in outcomes)
     assert outcomes_of(to_table("{}", [*outcomes, odd])) == [*outcomes, odd]
+
+
+def test_a_unit_travels_once_with_its_rows_and_a_part_of_it_is_refused(work: Any) -> None:
+    outcomes = work.outcomes(work.found.units[0])
+    unit = json.dumps({"id": "u", "paths": ["x" * 10_000]})
+    table = to_table(unit, outcomes)
+    assert unit_of(table) == unit
+    assert table.column("unit").nbytes < 2 * len(unit)
+    for wrong in (table.slice(1), table.slice(0, 0), pa.concat_tables([table, table])):
+        with pytest.raises(OutputError, match="one block"):
+            unit_of(wrong)
+
+
+def test_rows_say_of_which_attempt_their_record_and_repairs_are(work: Any) -> None:
+    run = work.open()
+    work.write(run, work.found.units[0])
+    assert {row["record_attempt"] for row in rows(run.directory, "valid")} == {1}
+    assert {row["record_attempt"] for row in rows(run.directory, "rejected")} == {0}
+    repairs = [repair for row in rows(run.directory, "degraded") for repair in row["repairs"]]
+    assert repairs
+    assert {repair["attempt"] for repair in repairs} <= {1, 2}

@@ -70,6 +70,23 @@ def test_an_unknown_name_is_answered_with_the_known_ones(write: Write, name: str
     assert "t@1" in message
 
 
+def test_a_name_has_at_most_64_characters_a_part(tmp_path: Path) -> None:
+    for folder, version, fits in [("a" * 64, "1" * 64, True), ("a" * 65, "1", False), ("a", "1" * 65, False)]:
+        (tmp_path / folder / version).mkdir(parents=True)
+        (tmp_path / folder / version / "schema.json").write_text(json.dumps(GOOD))
+        if fits:
+            assert load_schema(tmp_path, f"{folder}@{version}").name == f"{folder}@{version}"
+        else:
+            assert "at most 64 characters" in refusal(str(tmp_path), f"{folder}@{version}")
+
+
+@pytest.mark.parametrize("name", ["x" * 1_000_000, "x" * 300 + "@1", "\n" * 81])
+def test_a_long_unknown_name_is_shown_in_part(tmp_path: Path, name: str) -> None:
+    message = refusal(str(tmp_path), name)
+    assert repr(name[:80]) + "…" in message
+    assert len(message) < 400 + len(str(tmp_path))
+
+
 def test_an_empty_directory_says_so(tmp_path: Path) -> None:
     assert "none" in refusal(str(tmp_path))
 

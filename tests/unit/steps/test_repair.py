@@ -30,16 +30,59 @@ def repaired(text: str, **values: object) -> Draft:
     "text",
     [
         f"```json\n{JSON}\n```",
-        f"Here is it:\n```\n{JSON}\n```\nAnything else?",
-        f"Sure! {JSON} Hope it helps.",
+        f"\n \ufeff```\n\n{JSON}\r\n```\n",
+        f"```json\n{JSON}",
+        f"```json {JSON}",
+        f"{JSON}\n```",
+        f"```{JSON}```",
         f"\ufeff{JSON}",
-        f"{JSON}}}",
     ],
 )
-def test_a_wrapper_is_taken_away_and_named_and_the_record_stays_valid(text: str) -> None:
+def test_a_wrapper_without_words_is_taken_away_and_named_and_the_record_stays_valid(text: str) -> None:
     outcome = extracted(Answers(text))
     assert (outcome.status, outcome.layer, outcome.record) == ("valid", 2, RECORD)
     assert [item.kind for item in outcome.repairs] == ["wrapper_removed"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Here is it:\n```\n{JSON}\n```\nAnything else?",
+        f"```\n{JSON}\n```\nI am not sure about the total.",
+        f"```\nfor example {JSON}\n```",
+        f"Sure! {JSON} Hope it helps.",
+        f"An answer could look like {JSON}",
+        f"```json please {JSON}",
+        f"{JSON}}}",
+    ],
+)
+def test_json_inside_prose_is_degraded_at_best_and_not_asked_again(text: str) -> None:
+    outcome = extracted(Answers(text))
+    assert (outcome.status, outcome.layer, outcome.record) == ("degraded", 2, RECORD)
+    assert codes(outcome) == ["wrapped_in_prose"]
+    assert [item.kind for item in outcome.repairs] == ["wrapper_removed"]
+    assert len(outcome.attempts) == 1
+
+
+def test_what_stood_in_prose_and_was_mended_too_names_both() -> None:
+    draft = repaired('Sure: {"a": 1,}')
+    assert codes(draft) == ["wrapped_in_prose", "json_repaired"]
+    assert [item.kind for item in draft.repairs][:2] == ["wrapper_removed", "json_repair"]
+
+
+@pytest.mark.parametrize("text", [f"Sure: {JSON}", '{"a": 1,}', '{"code": 00123}', "{'a': 'it is'}"])
+def test_every_repair_says_of_which_attempt_it_is(text: str) -> None:
+    answer = completion(text)
+    draft = repair(parse(answer, 4), answer, 4)
+    assert draft.repairs
+    assert {item.attempt for item in draft.repairs} == {problem.attempt for problem in draft.problems} == {4}
+
+
+def test_the_outcome_keeps_the_repairs_of_all_attempts() -> None:
+    bad = json.dumps({"vendor": 5, "total": 1})
+    outcome = extracted(Answers(f"```\n{bad}\n```", RECORD))
+    assert [(item.kind, item.attempt) for item in outcome.repairs] == [("wrapper_removed", 1)]
+    assert (outcome.status, outcome.layer, outcome.record_attempt) == ("valid", 2, 2)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +165,8 @@ def test_repair_never_raises_and_never_calls_its_work_valid(text: str) -> None:
     changed = [item for item in draft.repairs if item.kind in ("json_repair", "wrapper_removed")]
     assert not draft.parsed or changed or parse(completion(text), 1).parsed
     if any(item.kind == "json_repair" for item in draft.repairs):
-        assert codes(draft) == ["json_repaired"]
+        assert codes(draft)[-1] == "json_repaired"
+    assert not draft.parsed or set(codes(draft)) <= {"json_repaired", "wrapped_in_prose"}
     json.dumps(draft.value, allow_nan=False)
 
 

@@ -69,6 +69,7 @@ def test_layer_3_takes_the_latest_attempt_that_holds_anything() -> None:
     outcome = extracted(Answers(cut, better, empty), max_attempts=3)
     assert (outcome.status, outcome.layer) == ("degraded", 3)
     assert outcome.record == {"vendor": "second", "total": 2}
+    assert outcome.record_attempt == 2
     assert [p.attempt for p in outcome.problems if p.code == "truncated"] == [1, 3, 2]
 
 

@@ -102,7 +102,7 @@ def test_a_number_that_its_column_cannot_hold_is_a_problem(schema: Any, value: A
 
 
 @settings(max_examples=30)
-@given(st.text(min_size=6).filter(lambda text: text.isprintable()), st.integers(10**6))
+@given(st.text(st.characters(categories=("L", "N", "P", "S")), min_size=6), st.integers(10**6))
 def test_messages_do_not_hold_the_offending_value(text: str, number: int) -> None:
     body = {
         "type": "object",

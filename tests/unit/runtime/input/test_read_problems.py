@@ -64,6 +64,25 @@ def test_line_that_is_not_an_object(tmp_path: Path, line: bytes, text: str, mess
     assert message in messages
 
 
+@pytest.mark.parametrize("name", ["id", "text", "s"])
+def test_a_key_that_is_used_may_not_repeat(tmp_path: Path, name: str) -> None:
+    whole = {"id": "x", "text": "t", "s": "note"}
+    line = json.dumps(whole)[:-1] + f', "{name}": "again"}}'
+    document, codes, messages = second(tmp_path, line.encode(), schema_column="s")
+    assert (document.id, document.text, codes[-1]) == ("in.jsonl#1", line, "document_unreadable")
+    assert f"the key `{name}` occurs more than once" in messages
+    escaped = line.replace('"text": "again"', '"te\\u0078t": "again"')
+    assert "occurs more than once" in second(tmp_path, escaped.encode(), schema_column="s")[2]
+
+
+def test_other_keys_may_repeat(tmp_path: Path) -> None:
+    line = b'{"id": "x", "n": 1, "n": {"text": 1, "text": 2}, "text": "t", "s": [{"id": 1, "id": 2, "s": 1, "s": 2}]}'
+    document, codes, _ = second(tmp_path, line)
+    assert (document.id, document.text, codes) == ("x", "t", [])
+    document, codes, _ = second(tmp_path, b'{"id": "a", "id": "b", "text": "t"}', id_column=None)
+    assert (document.text, codes) == ("t", [])
+
+
 def test_line_that_is_neither_utf8_nor_json(tmp_path: Path) -> None:
     document, codes, messages = second(tmp_path, b"\xff\x00oops")
     assert document.text == "\ufffd\ufffdoops"
@@ -196,10 +215,24 @@ def test_malformed_csv_records(tmp_path: Path) -> None:
     assert codes == [[], *[["document_unreadable"]] * 4, [], ["document_unreadable"]]
     assert "4 fields, the header 2" in documents[2].problems[0].message
     assert "unexpected end of data" in documents[6].problems[0].message
+    assert "swallowed 1 line after its own" in documents[6].problems[0].message
+    assert not any("swallowed" in p.message for d in documents[:6] for p in d.problems)
+
+
+@pytest.mark.parametrize("lines", [0, 1, 2, 500])
+@pytest.mark.parametrize("end", ["\n", '\n9,"closed"\n', ""])
+def test_a_quote_that_is_not_closed_tells_how_much_it_swallowed(tmp_path: Path, lines: int, end: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('id,text\n1,ok\n\n2,"open' + "\n3,x" * lines + end)
+    first, second = read(path)[:2]
+    assert (first.text, [p.code for p in second.problems]) == ("ok", ["document_unreadable"])
+    swallowed = lines + ("closed" in end)
+    told = f"; a quote that is not closed seems to have swallowed {swallowed} line{'s' * (swallowed > 1)} after its own"
+    assert second.problems[0].message.endswith(told if swallowed else "unexpected end of data")
 
 
 def test_parquet_nulls_and_other_types(tmp_path: Path) -> None:
-    table = pa.table({"id": pa.array([1.5, None]), "text": pa.array([None, "t"]), "s": ["note", None]})
+    table = pa.table({"id": pa.array([None, None]), "text": pa.array([None, "t"]), "s": ["note", None]})
     pq.write_table(table, tmp_path / "a.parquet")
     documents = read(tmp_path / "a.parquet", schema_column="s")
     assert [(d.id, d.text, d.schema) for d in documents] == [("a.parquet#0", "", "note"), ("a.parquet#1", "t", "")]
