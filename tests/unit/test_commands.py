@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
+import json
 import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pipeline import cli
 from pipeline.observe.visible import MAX_ID, console_on
+from pipeline.records import Manifest
 
 EVIL = ["[/b]", "[red]x[/red]", "a\x1b[2Jb", "\u202eb", os.fsdecode(b"\xff\xfe")]
 
@@ -44,8 +49,10 @@ def test_hostile_words_are_told_as_they_are(
 
 
 def test_an_id_of_undecodable_bytes_is_not_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("pipeline.runtime.lookup.find_run", lambda _: tmp_path)
-    monkeypatch.setattr("pipeline.runtime.lookup.read_manifest", lambda _: SimpleNamespace(files=()))
+    pq.write_table(pa.table({"document_id": ["a"], "layer": [1]}), tmp_path / "part.parquet")
+    file = {"path": "part.parquet", "status": "valid", "schema": "x@1", "rows": 1, "bytes": 1}
+    manifest = Manifest("r", "j", 1, {"valid": 1}, "0", {}, (file,), {})
+    (tmp_path / "manifest.json").write_text(json.dumps(dataclasses.asdict(manifest)))
     code, output = told(monkeypatch, "inspect", str(tmp_path), "--id", os.fsdecode(b"\xff"))
     assert (code, "matches" in output) == (0, True)
 
