@@ -33,7 +33,7 @@ ENGINE_SETTINGS: dict[str, Any] = {
     "max_model_len": 8192,
     "max_num_seqs": 32,
     "enforce_eager": True,
-    # Stated because vLLM's defaults differ by entry point: 4096 for LLM, 2048 for AsyncLLM on a CPU.
+    # Stated because vLLM's defaults differ by entry point.
     "max_num_batched_tokens": 4096,
     "structured_outputs_config": {"backend": BACKEND, "disable_any_whitespace": True},
 }

@@ -11,8 +11,9 @@ from pipeline.errors import ResourceError
 from pipeline.job import VllmConfig
 
 GIB = 1 << 30
-OVERHEAD = 2 * GIB
-"""What Python, torch and vLLM's two processes take beside weights and cache; measured 1.6-1.9 GiB with vLLM 0.32."""
+OVERHEAD = 5 * GIB // 2
+"""What vLLM's three processes take beside weights and cache. An estimate: one look at a running engine (0.32, embedded
+model, 2 GiB cache) added up to 4.6 GiB resident, shared pages counted more than once, so 2.4 GiB besides."""
 DEFAULT_CACHE_GIB = 4.0
 CACHE = "VLLM_CPU_KVCACHE_SPACE"
 
