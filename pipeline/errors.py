@@ -34,9 +34,13 @@ class InputError(GristmillError):
 
 
 class SchemaError(GristmillError):
-    """A document schema is unknown, malformed, or refused by the grammar back end."""
+    """A document schema is unknown, malformed, or refused by the grammar back end. `code` says which, for programs."""
 
     exit_code = 4
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class EngineError(GristmillError):
