@@ -18,6 +18,7 @@ from rich.table import Table
 
 from jobs.gather_demo import OUT, ROOT
 from pipeline.observe.visible import cell, console_on, visible
+from pipeline.schema.storage import as_json
 
 OUTPUT = ROOT / "jobs" / ".out" / "demo"
 
@@ -43,9 +44,9 @@ def main(arguments: list[str]) -> int:
 
 
 def read_back(run: Path, file: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows of one file that the manifest names. `ParquetFile`, so that the path adds no columns."""
+    """The rows of one file that the manifest names, as JSON. `ParquetFile`, so that the path adds no columns."""
     table = pq.ParquetFile(run / file["path"]).read()
-    return [{**row, "status": file["status"], "schema": file["schema"]} for row in table.to_pylist()]
+    return [{**as_json(row), "status": file["status"], "schema": file["schema"]} for row in table.to_pylist()]
 
 
 def ground_truths() -> dict[str, dict[str, Any]]:

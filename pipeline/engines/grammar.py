@@ -8,6 +8,7 @@ that verdict is not made here.
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from importlib.metadata import version
 from typing import Any, Literal, Protocol
 
@@ -17,6 +18,10 @@ Backend = Literal["xgrammar", "guidance"]
 
 _PACKAGES: dict[Backend, str] = {"xgrammar": "xgrammar", "guidance": "llguidance"}
 _LOG_PREFIX = re.compile(r"^\[[\d:]+\] \S+:\d+: ")
+# The last but one: no thread can be started, which a limit on the address space causes first of all.
+_NO_MEMORY = re.compile(
+    r"std::bad_alloc|MemoryError|memory allocation of \d+ bytes failed|Resource temporarily unavailable|Cannot allocate"
+)
 
 
 class Matcher(Protocol):
@@ -43,15 +48,45 @@ class Matcher(Protocol):
         ...
 
 
+class Vocabulary:
+    """A tokenizer in the form that each library wants. Building one takes 0.1-0.4 s; it starts no thread.
+
+    So a process that only holds a vocabulary may fork; a grammar that has compiled (xgrammar uses threads) may not.
+    """
+
+    def __init__(self, tokenizer: Any, size: int) -> None:
+        """`size` is the model's vocabulary (rows of its output layer), which may exceed the tokenizer's."""
+        self.tokenizer = tokenizer
+        self.size = size
+
+    @cached_property
+    def xgrammar(self) -> Any:
+        """xgrammar's TokenizerInfo."""
+        import xgrammar
+
+        return xgrammar.TokenizerInfo.from_huggingface(self.tokenizer, vocab_size=self.size)
+
+    @cached_property
+    def guidance(self) -> Any:
+        """llguidance's LLTokenizer."""
+        import llguidance.hf
+
+        return llguidance.hf.from_tokenizer(self.tokenizer, max(self.size, len(self.tokenizer)))
+
+
 class Grammar:
     """Makes matchers for one tokenizer. Compiled xgrammar grammars and refusals are kept per schema text."""
 
     def __init__(self, tokenizer: Any, backend: Backend, compact: bool, vocab_size: int) -> None:
-        """`vocab_size` is the model's (rows of its output layer); `compact` forbids blanks around tokens."""
+        """`vocab_size` is the model's (rows of its output layer); `compact` forbids blanks around tokens.
+
+        `tokenizer` is Hugging Face's, or a Vocabulary (of the same size), which is then shared and not built again.
+        """
         self.backend = backend
         self.version = version(_PACKAGES[backend])
+        vocabulary = tokenizer if isinstance(tokenizer, Vocabulary) else Vocabulary(tokenizer, vocab_size)
         library = _Xgrammar if backend == "xgrammar" else _Guidance
-        self._source: _Xgrammar | _Guidance = library(tokenizer, compact, vocab_size)
+        self._source: _Xgrammar | _Guidance = library(vocabulary, compact)
         self._compiled: dict[str, Any] = {}
         self._refused: dict[str, str] = {}
 
@@ -59,11 +94,17 @@ class Grammar:
         """Whether `matcher` will answer at once, without compiling."""
         return schema_json in self._compiled or schema_json in self._refused
 
+    def size(self, schema_json: str) -> int | None:
+        """Bytes that the compiled grammar of a schema takes; None if the library does not say or it is not compiled."""
+        compiled = self._compiled.get(schema_json)
+        return None if compiled is None else self._source.size(compiled)
+
     def matcher(self, schema_json: str) -> Matcher:
         """A fresh matcher for one answer. The first one of a schema compiles it, which may take seconds.
 
         Raises:
             SchemaError: the library refuses the schema; the message holds its words.
+            MemoryError: memory ran out (a limit of the process), which says nothing about the schema.
         """
         if schema_json in self._refused:
             raise SchemaError(self._refused[schema_json])
@@ -73,24 +114,28 @@ class Grammar:
             return self._source.matcher(self._compiled[schema_json])
         # The bindings raise any of these for the same mistakes, by library and by depth.
         except (RuntimeError, ValueError, TypeError) as error:
+            if _NO_MEMORY.search(str(error)):
+                raise MemoryError(_words(str(error))) from error
             words = f"{self.backend} {self.version} refuses the schema: {_words(str(error))}"
             self._refused[schema_json] = words
             raise SchemaError(words) from error
 
 
 class _Xgrammar:
-    def __init__(self, tokenizer: Any, compact: bool, vocab_size: int) -> None:
+    def __init__(self, vocabulary: Vocabulary, compact: bool) -> None:
         import xgrammar
 
         self._xgrammar = xgrammar
         self._compact = compact
-        self._vocab_size = vocab_size
-        info = xgrammar.TokenizerInfo.from_huggingface(tokenizer, vocab_size=vocab_size)
-        self._compiler = xgrammar.GrammarCompiler(info, max_threads=8, cache_enabled=True)
+        self._vocab_size = vocabulary.size
+        self._compiler = xgrammar.GrammarCompiler(vocabulary.xgrammar, max_threads=8, cache_enabled=True)
 
     def compile(self, schema_json: str) -> Any:
         separators = (",", ":") if self._compact else None
         return self._compiler.compile_json_schema(schema_json, any_whitespace=not self._compact, separators=separators)
+
+    def size(self, compiled: Any) -> int | None:
+        return int(compiled.memory_size_bytes)
 
     def matcher(self, compiled: Any) -> Matcher:
         return _XgrammarMatcher(self._xgrammar.GrammarMatcher(compiled), self._vocab_size)
@@ -119,17 +164,18 @@ class _XgrammarMatcher:
 
 
 class _Guidance:
-    def __init__(self, tokenizer: Any, compact: bool, vocab_size: int) -> None:
+    def __init__(self, vocabulary: Vocabulary, compact: bool) -> None:
         import llguidance
-        import llguidance.hf
 
         self._matcher_class = llguidance.LLMatcher
         self._defaults: Any = {"whitespace_flexible": not compact}
-        size = max(vocab_size, len(tokenizer))
-        self._tokenizer = llguidance.hf.from_tokenizer(tokenizer, size)
+        self._tokenizer = vocabulary.guidance
 
     def compile(self, schema_json: str) -> Any:
         return self._matcher_class.grammar_from_json_schema(schema_json, defaults=self._defaults)
+
+    def size(self, compiled: Any) -> int | None:
+        return None  # the library does not say
 
     def matcher(self, compiled: Any) -> Matcher:
         raw = self._matcher_class(self._tokenizer, compiled, log_level=0)

@@ -81,7 +81,7 @@ def cached_model() -> Path:
     Raises:
         EngineError: the package that carries the model is not installed.
     """
-    return _cache_directory() / "models" / f"{_NAME}-{_quick_digest(_gguf_file())}"
+    return cache_directory() / "models" / f"{_NAME}-{_quick_digest(_gguf_file())}"
 
 
 def load_tokenizer(path: str) -> Any:
@@ -135,7 +135,7 @@ def _gguf_file() -> Path:
     return files[0]
 
 
-def _cache_directory() -> Path:
+def cache_directory() -> Path:
     own = os.environ.get("GRISTMILL_CACHE")
     if own:
         return Path(own)

@@ -12,6 +12,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from pipeline.observe.visible import cell, visible_id
+from pipeline.schema.storage import as_json
 
 SHOWN_CHARACTERS = 1500
 
@@ -23,8 +24,9 @@ def panel_of(row: Mapping[str, Any], document_text: str) -> RenderableType:
     sides = Columns(
         [_box("document", document_text), _box("raw output of the last attempt", last)], equal=True, expand=True
     )
-    record = "(none)" if row.get("record") is None else json.dumps(row["record"], ensure_ascii=False, indent=1)
-    return Panel(Group(sides, _box("record", record), *_findings(row)), title=cell(title), title_align="left")
+    record = row.get("record")
+    shown = "(none)" if record is None else json.dumps(as_json(record), ensure_ascii=False, indent=1)
+    return Panel(Group(sides, _box("record", shown), *_findings(row)), title=cell(title), title_align="left")
 
 
 def _findings(row: Mapping[str, Any]) -> Iterator[Text]:

@@ -24,9 +24,9 @@ from pipeline.runtime.commit import COMMITS, commit_record
 from pipeline.runtime.durable import create_exclusively, sync_directory, writing
 from pipeline.runtime.input import Unit
 from pipeline.schema.arrow import arrow_field
-from pipeline.schema.columns import Column, stored
 from pipeline.schema.fingerprint import multiset_digest
 from pipeline.schema.plan import DecodingPlan
+from pipeline.schema.storage import Column, stored
 from pipeline.steps.codes import CODES
 from pipeline.steps.validate import judge_of
 
@@ -166,7 +166,7 @@ def _row(outcome: Outcome, column: Column | None, plan: DecodingPlan | None, run
     if column is None:
         row["document_text"] = storable(outcome.document_text)
     else:
-        row["record"] = stored(column, outcome.record)
+        row["record"] = stored(column, outcome.record, all_nullable=outcome.status != "valid")
     return row
 
 

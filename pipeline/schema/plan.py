@@ -7,19 +7,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.errors import SchemaError
 from pipeline.schema.fingerprint import digest
 from pipeline.schema.registry import DocumentSchema
-from pipeline.schema.transport import transport_schema
+from pipeline.schema.shape.policy import Abstain, Policy
+from pipeline.schema.shape.shapes import Left
+from pipeline.schema.transport import transport_of
 
 
 @dataclass(frozen=True, slots=True)
 class DecodingPlan:
     """Everything that `extract` and an engine need to know about one schema.
 
-    `acceptance` is what a record must satisfy; `transport` is the JSON text that the engine decodes under; `prefix`
-    is the system message that all documents of the schema share. `grammar_digest` names what may share a compiled
-    grammar on one engine, `digest` also what the model is told: engines stamp it on completions, recordings are
-    matched by it.
+    `acceptance` is what a record must satisfy; `transport` is the JSON text that the engine decodes under, and `left`
+    says which sites of the acceptance schema it leaves to the validator; `prefix` is the system message that all
+    documents of the schema share. `grammar_digest` names what may share a compiled grammar on one engine, `digest` also
+    what the model is told: engines stamp it on completions, recordings are matched by it. `refused` is why no engine
+    is asked under this schema; its documents are rejected with these words.
     """
 
     name: str
@@ -29,25 +33,46 @@ class DecodingPlan:
     schema_digest: str
     grammar_digest: str
     digest: str
+    left: tuple[Left, ...] = ()
+    abstain: Abstain = "none"
+    refused: str = ""
 
 
-def build_plan(schema: DocumentSchema, prefix: str, *, backend: str, compact_json: bool) -> DecodingPlan:
+def build_plan(
+    schema: DocumentSchema, prefix: str, *, backend: str, compact_json: bool, policy: Policy | None = None
+) -> DecodingPlan:
     """Derive the plan of one schema for engines of one grammar back end.
 
     Back-end version and tokenizer are not digested here: they are the engine's, and its fingerprint carries them.
+
+    Raises:
+        SchemaError: no document can satisfy the schema.
     """
-    # Not canonical JSON: the order of properties is part of the constraint.
-    transport = json.dumps(transport_schema(schema.body), ensure_ascii=False, separators=(",", ":"))
-    grammar = digest([transport, backend, compact_json])
+    policy = policy or Policy()
+    transport = transport_of(schema.body, backend, policy)
+    if not transport.satisfiable:
+        raise SchemaError(
+            f"no document can satisfy schema {schema.name}: look for required properties that are forbidden or need "
+            "themselves, bounds that cross, and empty enums.",
+            "unsatisfiable",
+        )
+    grammar = digest([transport.text, backend, compact_json])
     return DecodingPlan(
         name=schema.name,
         acceptance=schema.body,
-        transport=transport,
+        transport=transport.text,
         prefix=prefix,
         schema_digest=schema.digest,
         grammar_digest=grammar,
         digest=digest([grammar, schema.digest, prefix]),
+        left=transport.left,
+        abstain=policy.abstain,
     )
+
+
+def refused_plan(name: str, schema_digest: str, why: str) -> DecodingPlan:
+    """Stands in for the plan of a schema that no engine can decode under."""
+    return DecodingPlan(name, {}, "false", "", schema_digest, "", digest([name, schema_digest, why]), refused=why)
 
 
 def literal_plan(name: str, value: Any) -> DecodingPlan:

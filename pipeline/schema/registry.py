@@ -1,7 +1,8 @@
-"""Document schemas on disk: `schemas/<name>/<version>/{schema.json, instructions.md, examples.jsonl}`.
+"""Document schemas: `schemas/<name>/<version>/{schema.json, instructions.md, examples.jsonl}`, one file, or a value.
 
-Loading is where a schema is refused: everything after it can rely on a well-formed, local, bounded schema whose
-objects say whether they are open.
+Loading is where a schema is refused: everything after it can rely on a well-formed, local, bounded 2020-12 schema
+whose objects say whether they are open. The steps are read, `upgrade`, `localise`, check, `close_objects`. `REFUSALS`
+is the whole list of reasons; what the grammar back ends make of a schema is judged later.
 """
 
 from __future__ import annotations
@@ -9,8 +10,7 @@ from __future__ import annotations
 import graphlib
 import json
 import re
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,16 +18,32 @@ from typing import Any
 from pipeline.errors import SchemaError
 from pipeline.records import JsonValue
 from pipeline.schema.closing import close_objects
-from pipeline.schema.fingerprint import canonical, digest
+from pipeline.schema.dialects import DRAFT_2020_12, MAX_SHOWN, malformed
+from pipeline.schema.fingerprint import digest
+from pipeline.schema.reading import MAX_DEPTH, MAX_SCHEMA_BYTES, exchanged, read_json, size
+from pipeline.schema.references import localise
+from pipeline.schema.upgrade import upgrade
 from pipeline.schema.validator import compile_pattern, validator_of
 from pipeline.schema.walk import IN_PLACE, children, descend, target
 
-MAX_SCHEMA_BYTES = 1 << 20
-MAX_DEPTH = 64
-MAX_SHOWN = 300
 MAX_NAME_SHOWN = 80
 NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.-]{0,63})@([A-Za-z0-9][A-Za-z0-9_.-]{0,63})")
-DRAFT = "https://json-schema.org/draft/2020-12/schema"
+DRAFT = DRAFT_2020_12.uri
+
+REFUSALS = {
+    "unknown_schema": "no folder or file of this name",
+    "not_json": "the text is not JSON, repeats a key, or holds NaN, an infinite number or half a surrogate pair",
+    "too_large": f"more than {MAX_SCHEMA_BYTES} bytes, as read or with its references made plain",
+    "too_deep": f"more than {MAX_DEPTH} levels of nesting",
+    "malformed": "no JSON object, or not a schema by the meta-schema of its draft",
+    "unknown_draft": "declares a draft other than draft-04, draft-06, draft-07, 2019-09, 2020-12, or mixes two",
+    "bad_ref": "a reference to something that is not in the file, is not a schema, or is not one schema",
+    "ambiguous_dynamic_ref": "$dynamicRef or $recursiveRef that means another schema on another way to it",
+    "endless_ref": "references that lead back to themselves without descending into the value",
+    "bad_pattern": "a regular expression that the validator cannot compile",
+    "bad_example": "an example or instructions that cannot be read, or an example that the schema refuses",
+}
+"""Why a schema is refused before any back end sees it: `SchemaError.code` → meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +56,8 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class DocumentSchema:
-    """A loaded schema folder. `body` is closed (see `close_objects`); `closed` lists the pointers that this changed."""
+    """A loaded schema. `body` is 2020-12 with plain references, closed (see `close_objects`); `closed` lists the
+    pointers that this changed. `digest` is that of the body before it was closed, whatever draft it was written in."""
 
     name: str
     body: Mapping[str, Any]
@@ -54,8 +71,7 @@ def load_schema(root: str | Path, name: str) -> DocumentSchema:
     """Load `<name>@<version>` from a directory of schema folders.
 
     Raises:
-        SchemaError: unknown name, malformed or unbounded schema, a reference that is not local, a pattern that the
-            validator cannot compile, or an example that its own schema refuses.
+        SchemaError: with one of the codes of `REFUSALS`.
     """
     match = NAME.fullmatch(name)
     folder = Path(root, *match.groups()) if match else None
@@ -63,14 +79,49 @@ def load_schema(root: str | Path, name: str) -> DocumentSchema:
         known = ", ".join(available(root)) or "none"
         shown = repr(name) if len(name) <= MAX_NAME_SHOWN else f"{name[:MAX_NAME_SHOWN]!r}…"
         raise SchemaError(
-            f"unknown schema {shown}: {root} holds {known}. Names are <folder>@<version>, at most 64 characters each."
+            f"unknown schema {shown}: {root} holds {known}. Names are <folder>@<version>, at most 64 characters each.",
+            "unknown_schema",
         )
-    source = _read_json(folder / "schema.json")
-    check_schema(source, name)
-    body, closed = close_objects(source)
+    body = _prepared(read_json(folder / "schema.json"), name)
     text = _read_text(folder / "instructions.md").strip()
-    examples = _read_examples(folder / "examples.jsonl", body, name)
-    return DocumentSchema(name, body, text, examples, closed, digest(source))
+    return _closed(name, body, text, _read_examples(folder / "examples.jsonl"))
+
+
+def load_file(path: str | Path) -> DocumentSchema:
+    """Load a schema that is one JSON file, without instructions or examples.
+
+    Its name is the file's stem with `_` for what a name cannot hold, and version 0, which says that nobody versions
+    it: `my orders.json` is `my_orders@0`.
+
+    Raises:
+        SchemaError: with one of the codes of `REFUSALS`.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise SchemaError(f"unknown schema {str(path)!r}: there is no such file.", "unknown_schema")
+    stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", path.stem).lstrip("_.-")[:64] or "schema"
+    return document_schema(read_json(path), f"{stem}@0")
+
+
+def document_schema(
+    source: Any, name: str, *, instructions: str = "", examples: Sequence[Example] = ()
+) -> DocumentSchema:
+    """The document schema of a JSON Schema in memory, which is copied.
+
+    Raises:
+        SchemaError: with one of the codes of `REFUSALS`.
+    """
+    numbered = [(f"example {number}", example) for number, example in enumerate(examples, 1)]
+    return _closed(name, _prepared(source, name), instructions, numbered)
+
+
+def check_schema(source: Any, name: str) -> None:
+    """Refuse what no later step could handle.
+
+    Raises:
+        SchemaError: with one of the codes of `REFUSALS`.
+    """
+    _prepared(source, name)
 
 
 def available(root: str | Path) -> list[str]:
@@ -78,64 +129,61 @@ def available(root: str | Path) -> list[str]:
     return sorted(f"{path.parts[-3]}@{path.parts[-2]}" for path in Path(root).glob("*/*/schema.json"))
 
 
-def check_schema(source: Any, name: str) -> None:
-    """Refuse what no later step could handle.
+def _prepared(source: Any, name: str) -> dict[str, Any]:
+    """The schema in the one form that later steps know, or its refusal under its name."""
+    try:
+        return _plain(exchanged(source))
+    except SchemaError as error:
+        raise SchemaError(f"schema {name} {error.message}", error.code) from error
+    except RecursionError as error:
+        raise SchemaError(f"schema {name} nests too deeply to be judged.", "too_deep") from error
 
-    Raises:
-        SchemaError: see `load_schema`.
-    """
-    from jsonschema import Draft202012Validator, FormatChecker
-    from jsonschema.exceptions import SchemaError as Malformed
 
+def _plain(source: Any) -> dict[str, Any]:
     if not isinstance(source, dict):
-        raise SchemaError(f"schema {name} must be a JSON object, found {type(source).__name__}.")
-    draft = source.get("$schema", DRAFT)
-    if str(draft).rstrip("#") != DRAFT:
-        raise SchemaError(f"schema {name} declares {draft}; only {DRAFT} is supported. Upgrade it.")
-    try:
-        Draft202012Validator.check_schema(source, FormatChecker(formats=()))  # patterns and references: see below
-    except Malformed as error:
-        raise SchemaError(f"schema {name} is malformed at {error.json_path}: {error.message[:MAX_SHOWN]}") from error
-    schemas = dict(descend(source))
-    nodes = {pointer: node for pointer, node in schemas.items() if isinstance(node, Mapping)}
+        raise SchemaError(f"must be a JSON object, found {type(source).__name__}.", "malformed")
+    body = localise(upgrade(source)[0])
+    if body != source:  # `upgrade` has judged the source
+        if size(body) > MAX_SCHEMA_BYTES:
+            raise SchemaError(f"has more than {MAX_SCHEMA_BYTES} bytes with its references made plain.", "too_large")
+        fault = malformed(DRAFT_2020_12, body)
+        if fault is not None:
+            raise SchemaError(f"{fault} (after its references were made plain)", "malformed")
+    nodes = {pointer: node for pointer, node in descend(body) if isinstance(node, Mapping)}
     for pointer, node in nodes.items():
-        _check_references(schemas, pointer, node, name)
-        _check_patterns(pointer, node, name)
-    _check_progress(nodes, name)
+        _check_patterns(pointer, node)
+    _check_progress(nodes)
+    return body
 
 
-def _check_references(schemas: Mapping[str, Any], pointer: str, node: Mapping[str, Any], name: str) -> None:
-    """Only `$ref` to a schema of the same file, by JSON pointer: every step here and every grammar reads that alike."""
-    where = f"schema {name} at {pointer or '/'}"
-    advice = "Copy what it means below $defs and refer to it as '#/$defs/…'; nothing is fetched."
-    for keyword in {"$dynamicRef", "$recursiveRef"} & node.keys():
-        raise SchemaError(f"{where}: {keyword} {node[keyword]!r} is not supported; use $ref. {advice}")
-    if "$id" in node and pointer:
-        raise SchemaError(f"{where}: $id below the root changes what references mean. Remove it.")
-    if "$ref" not in node:
-        return
-    reference = node["$ref"]
-    try:
-        known = target(reference) in schemas
-    except KeyError:
-        known = False
-    if not known:
-        raise SchemaError(f"{where}: $ref {reference!r} does not lead to a schema in the same file. {advice}")
+def _closed(
+    name: str, body: dict[str, Any], instructions: str, examples: Sequence[tuple[str, Example]]
+) -> DocumentSchema:
+    closed, pointers = close_objects(body)
+    validator = validator_of(closed)
+    for place, example in examples:
+        refused = next(validator.iter_errors(example.record), None)
+        if refused is not None:
+            raise SchemaError(
+                f"{place}: schema {name} refuses its own example at {refused.json_path}: {refused.message[:MAX_SHOWN]}",
+                "bad_example",
+            )
+    return DocumentSchema(name, closed, instructions, tuple(one for _, one in examples), pointers, digest(body))
 
 
-def _check_patterns(pointer: str, node: Mapping[str, Any], name: str) -> None:
+def _check_patterns(pointer: str, node: Mapping[str, Any]) -> None:
     patterns = [node["pattern"]] if "pattern" in node else []
     for pattern in [*patterns, *node.get("patternProperties", {})]:
         try:
             compile_pattern(pattern)
-            re.compile(pattern)
-        except (re.error, OverflowError, RecursionError) as error:
+        except (re.error, ValueError, OverflowError, RecursionError) as error:
             raise SchemaError(
-                f"schema {name} at {pointer or '/'}: the validator cannot compile pattern {pattern!r}: {error}"
+                f"at {pointer or '/'}: the validator cannot compile pattern {pattern[:MAX_SHOWN]!r}: {error}",
+                "bad_pattern",
             ) from error
 
 
-def _check_progress(nodes: Mapping[str, Any], name: str) -> None:
+def _check_progress(nodes: Mapping[str, Any]) -> None:
     """Refuse references that lead back to themselves without descending into the value: no validator ever ends."""
     sorter: graphlib.TopologicalSorter[str] = graphlib.TopologicalSorter()
     for pointer, node in nodes.items():
@@ -146,41 +194,9 @@ def _check_progress(nodes: Mapping[str, Any], name: str) -> None:
         sorter.prepare()
     except graphlib.CycleError as error:
         loop = " → ".join(f"#{pointer}" for pointer in error.args[1])
-        raise SchemaError(f"schema {name} refers to itself without end: {loop}. Break the loop.") from error
-
-
-def _read_json(path: Path) -> Any:
-    raw = path.read_bytes()
-    if len(raw) > MAX_SCHEMA_BYTES:
-        raise SchemaError(f"{path} has {len(raw)} bytes; at most {MAX_SCHEMA_BYTES} are read.")
-    try:
-        value = json.loads(raw, object_pairs_hook=_unique)
-    except (ValueError, RecursionError) as error:
-        raise SchemaError(f"{path} is not JSON: {error}") from error
-    if _depth(value) > MAX_DEPTH:
-        raise SchemaError(f"{path} nests deeper than {MAX_DEPTH} levels.")
-    try:
-        canonical(value)  # refuses NaN and Infinity
-        json.dumps(value, ensure_ascii=False).encode()  # refuses half surrogate pairs
-    except ValueError as error:
-        raise SchemaError(f"{path} holds a number or a text that JSON cannot exchange: {error}") from error
-    return value
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        repeated = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"the key {repeated!r} occurs more than once in one object")
-    return value
-
-
-def _depth(value: Any) -> int:
-    level, depth = [value], 0
-    while level:
-        depth += 1
-        level = [c for v in level if isinstance(v, dict | list) for c in (v.values() if isinstance(v, dict) else v)]
-    return depth
+        raise SchemaError(
+            f"refers to itself without end: {loop[:MAX_SHOWN]}. Break the loop.", "endless_ref"
+        ) from error
 
 
 def _read_text(path: Path) -> str:
@@ -189,27 +205,24 @@ def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SchemaError(f"{path} is not UTF-8: {error}") from error
+        raise SchemaError(f"{path} is not UTF-8: {error}", "bad_example") from error
 
 
-def _read_examples(path: Path, body: Mapping[str, Any], name: str) -> tuple[Example, ...]:
-    validator = validator_of(body)
+def _read_examples(path: Path) -> list[tuple[str, Example]]:
+    """Examples with their places."""
     examples = []
     for number, line in enumerate(_read_text(path).split("\n"), 1):  # not splitlines: JSON strings may hold U+2028
         if not line.strip():
             continue
+        place = f"{path}:{number}"
         try:
             row = json.loads(line)
             example = Example(row["document"], row["record"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise SchemaError(f'{path}:{number} must be {{"document": …, "record": …}}: {error!r}') from error
-        if not isinstance(example.document, str):
-            raise SchemaError(f"{path}:{number}: `document` must be a string.")
-        refused = next(validator.iter_errors(example.record), None)
-        if refused is not None:
             raise SchemaError(
-                f"{path}:{number}: schema {name} refuses its own example at {refused.json_path}: "
-                f"{refused.message[:MAX_SHOWN]}"
-            )
-        examples.append(example)
-    return tuple(examples)
+                f'{place} must be {{"document": …, "record": …}}: {error!r:.{MAX_SHOWN}}', "bad_example"
+            ) from error
+        if not isinstance(example.document, str):
+            raise SchemaError(f"{place}: `document` must be a string.", "bad_example")
+        examples.append((place, example))
+    return examples

@@ -1,15 +1,48 @@
-"""The schema as the engine gets it: the source without what a grammar has no use for.
+"""Transport: the schema as an engine of one back end gets it, and what it leaves to the validator.
 
-Annotations and extension keywords are dropped, so that two schemas that differ only in prose share one grammar, and
-so that nothing unknown reaches a back end. Nothing here changes which values are accepted.
+The transport language never excludes a value that the acceptance schema accepts in canonical form; whatever it lets
+through beyond that breaks a site that is listed as left. docs/transport.md tells how, `gristmill check` tries it.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from pipeline.schema.shape.emit import emit
+from pipeline.schema.shape.policy import Policy, apply
+from pipeline.schema.shape.read import read
+from pipeline.schema.shape.shapes import NEVER, Left, Shapes
 from pipeline.schema.walk import is_assertion, rebuild
+
+BACKENDS = ("xgrammar", "guidance")
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """What the engine decodes under (JSON text; the order of properties is part of it), what it leaves to the
+    validator, and the pointers of schemas that a policy narrowed. `satisfiable`: some document can satisfy it."""
+
+    text: str
+    left: tuple[Left, ...]
+    narrowed: tuple[str, ...] = ()
+    satisfiable: bool = True
+
+
+def transport_of(body: Mapping[str, Any], backend: str, policy: Policy | None = None) -> Transport:
+    """The transport schema of a loaded body for a back end."""
+    return written(read(body), backend, policy)
+
+
+def written(shapes: Shapes, backend: str, policy: Policy | None = None) -> Transport:
+    """The transport schema of shapes that were read before."""
+    if shapes.root == NEVER:
+        return Transport("false", shapes.left, satisfiable=False)
+    shapes, narrowed = apply(shapes, policy or Policy())
+    schema, left = emit(shapes, backend)
+    return Transport(json.dumps(schema, ensure_ascii=False, separators=(",", ":")), left, narrowed)
 
 
 def transport_schema(body: Mapping[str, Any]) -> Any:

@@ -1,13 +1,14 @@
 """The validator of document schemas: JSON Schema 2020-12 with formats, corrected where the library is not exact.
 
-`multipleOf` is decided on the decimals as written (19.99 is a multiple of 0.01), and `pattern` as ECMA 262 has it,
-the dialect of JSON Schema and of the grammars, not as Python has it. Keys of `patternProperties` keep Python's reading.
+`multipleOf` is decided on the decimals as written (19.99 is a multiple of 0.01). `pattern` and the keys of
+`patternProperties` are read as ECMA 262 has it, the dialect of JSON Schema and of the grammars, not as Python has it,
+and no search takes longer than SEARCH_SECONDS.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -16,37 +17,151 @@ from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 
-_BLANKS = r" \t\n\r\f\v\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
-_OUTSIDE_CLASS = {r"\s": f"[{_BLANKS}]", r"\S": f"[^{_BLANKS}]", "$": r"\Z", ".": r"[^\n\r\u2028\u2029]"}
-_INSIDE_CLASS = {r"\s": _BLANKS}
-_TOKEN = re.compile(r"\\.|.", re.DOTALL)
+from pipeline.schema.pattern.search import Finder, compile_finder
+from pipeline.schema.walk import rebuild, resolve
+
+SEARCH_SECONDS = 1.0
+_MAX_SHOWN = 80
+
+
+class PatternError(ValueError):
+    """A pattern that the validator cannot compile; the text says why."""
+
+
+class PatternTimeout(Exception):
+    """A search took longer than SEARCH_SECONDS, so nobody knows whether the value is valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A compiled pattern."""
+
+    source: str
+    finder: Finder
+
+    def search(self, text: str) -> bool:
+        """Whether it matches somewhere in the text.
+
+        Raises:
+            PatternTimeout: it cannot be said in SEARCH_SECONDS.
+        """
+        try:
+            return self.finder.finds(text, SEARCH_SECONDS)
+        except TimeoutError as error:
+            shown = self.source if len(self.source) <= _MAX_SHOWN else self.source[: _MAX_SHOWN - 1] + "…"
+            words = f"pattern {shown!r} searched {len(text)} characters for over {SEARCH_SECONDS} s"
+            raise PatternTimeout(f"{words}. Write it without repetitions that can share out one text.") from error
 
 
 def validator_of(schema: Mapping[str, Any]) -> Validator:
-    """A validator for a schema that `check_schema` let pass."""
-    checker = Draft202012Validator.FORMAT_CHECKER
-    return _Validator(schema, format_checker=checker)  # type: ignore[no-any-return]
+    """A validator for a schema that `check_schema` let pass. Its methods raise PatternTimeout."""
+    # The library picks its own class anew wherever it meets $schema, and would lose the corrections there.
+    bare: Any = rebuild(schema, lambda _, node: _without_draft(node))
+
+    def unevaluated(validator: Validator, child: Any, instance: Any, here: Any) -> Iterator[ValidationError]:
+        return _unevaluated(validator, child, instance, here, bare)
+
+    keywords = {**_KEYWORDS, "unevaluatedProperties": unevaluated}
+    kind: Any = validators.extend(Draft202012Validator, keywords)  # type: ignore[no-untyped-call]
+    return kind(bare, format_checker=Draft202012Validator.FORMAT_CHECKER)  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=1024)
-def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """An ECMA 262 pattern for `search`: `$` is the very end, `\\d` and `\\w` are ASCII, `.` is not a line separator.
-
-    Not covered: `\\S` in a class means "not an ASCII blank" there.
+def compile_pattern(pattern: str) -> Pattern:
+    """An ECMA 262 pattern, for `search`. What ECMA 262 does not know is read as the `regex` package reads it.
 
     Raises:
-        re.error, OverflowError, RecursionError: Python cannot express it.
+        PatternError: neither can be compiled.
     """
-    translated, in_class = [], False
-    for token in _TOKEN.findall(pattern):
-        translated.append((_INSIDE_CLASS if in_class else _OUTSIDE_CLASS).get(token, token))
-        in_class = token != "]" and (in_class or token == "[")
-    return re.compile("".join(translated), re.ASCII)
+    try:
+        return Pattern(pattern, compile_finder(pattern))
+    except ValueError as error:
+        raise PatternError(str(error)) from error
+
+
+def _without_draft(node: Any) -> Any:
+    return {key: value for key, value in node.items() if key != "$schema"} if isinstance(node, Mapping) else node
 
 
 def _pattern(validator: Validator, pattern: str, instance: Any, _schema: Any) -> Iterator[ValidationError]:
     if validator.is_type(instance, "string") and not compile_pattern(pattern).search(instance):
         yield ValidationError(f"does not match {pattern}")
+
+
+def _pattern_properties(validator: Any, patterns: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:
+    if not validator.is_type(instance, "object"):
+        return
+    for source, child in patterns.items():
+        pattern = compile_pattern(source)
+        for key, value in instance.items():
+            if pattern.search(key):
+                yield from validator.descend(value, child, path=key, schema_path=source)
+
+
+def _additional(validator: Any, child: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    if not validator.is_type(instance, "object"):
+        return
+    declared = _declared(schema, instance)
+    extras = [key for key in instance if key not in declared]
+    if child is False and extras:
+        yield ValidationError(f"Additional properties are not allowed: {_listed(extras)}")
+    elif child is not False:
+        for key in extras:
+            yield from validator.descend(instance[key], child, path=key)
+
+
+def _unevaluated(
+    validator: Any, child: Any, instance: Any, schema: Mapping[str, Any], root: Any
+) -> Iterator[ValidationError]:
+    if not validator.is_type(instance, "object"):
+        return
+    seen = _evaluated(validator, instance, {k: v for k, v in schema.items() if k != "unevaluatedProperties"}, root)
+    left = [key for key in instance if key not in seen]
+    wrong = [key for key in left if not validator.evolve(schema=child).is_valid(instance[key])]
+    if wrong:
+        yield ValidationError(f"Unevaluated properties are not allowed: {_listed(wrong)}")
+
+
+def _evaluated(validator: Any, instance: Mapping[str, Any], schema: Any, root: Any) -> set[str]:
+    """The keys that a schema, which accepts the instance, has a say about (core specification, section 11.3)."""
+    if not isinstance(schema, Mapping):
+        return set()
+    if "additionalProperties" in schema or "unevaluatedProperties" in schema:
+        return set(instance)
+    seen = _declared(schema, instance)
+    for other in _in_place(validator, instance, schema, root):
+        seen |= _evaluated(validator, instance, other, root)
+    return seen
+
+
+def _in_place(validator: Any, instance: Any, schema: Mapping[str, Any], root: Any) -> Iterator[Any]:
+    """The subschemas that judge the same instance and accept it."""
+
+    def accepts(child: Any) -> bool:
+        return bool(validator.evolve(schema=child).is_valid(instance))
+
+    if "$ref" in schema:
+        yield resolve(root, schema["$ref"])
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        yield from filter(accepts, schema.get(keyword, ()))
+    for key, child in schema.get("dependentSchemas", {}).items():
+        if key in instance and accepts(child):
+            yield child
+    if "if" in schema:
+        branch = "then" if accepts(schema["if"]) else "else"
+        yield from [schema["if"]] if branch == "then" else []
+        yield schema.get(branch, True)
+
+
+def _declared(schema: Mapping[str, Any], instance: Mapping[str, Any]) -> set[str]:
+    """The instance's keys that `properties` or `patternProperties` of a schema name."""
+    named = schema.get("properties", {})
+    patterns = [compile_pattern(pattern) for pattern in schema.get("patternProperties", ())]
+    return {key for key in instance if key in named or any(pattern.search(key) for pattern in patterns)}
+
+
+def _listed(keys: list[str]) -> str:
+    return ", ".join(repr(key) for key in sorted(keys))
 
 
 def _multiple_of(validator: Validator, divisor: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:
@@ -59,5 +174,9 @@ def _exact(number: float) -> Fraction:
     return Fraction(number) if isinstance(number, int) else Fraction(repr(number))
 
 
-_KEYWORDS = {"multipleOf": _multiple_of, "pattern": _pattern}
-_Validator: Any = validators.extend(Draft202012Validator, _KEYWORDS)  # type: ignore[no-untyped-call]
+_KEYWORDS = {
+    "multipleOf": _multiple_of,
+    "pattern": _pattern,
+    "patternProperties": _pattern_properties,
+    "additionalProperties": _additional,
+}

@@ -43,7 +43,7 @@ def test_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         models.resolve("embedded")
 
 
-def test_the_cache_directory_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_thecache_directory_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("GRISTMILL_CACHE", str(tmp_path))
     assert models.cached_model().parent == tmp_path / "models"
     monkeypatch.delenv("GRISTMILL_CACHE")

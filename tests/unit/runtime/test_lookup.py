@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
+from support import Answers, extracted
 
+from jobs.demo_report import read_back
 from pipeline.errors import OutputError
+from pipeline.observe.inspect import panel_of
+from pipeline.runtime.input import read_unit
 from pipeline.runtime.lookup import document_text, find_rows, find_run
 
 
@@ -68,3 +76,42 @@ def test_a_document_that_cannot_be_read_again_is_told_in_its_place(work: Any, tm
     for content in ("{}", "no json"):
         (run.directory / "run.json").write_text(content)
         assert "cannot be read" in document_text(run.directory, row)
+
+
+INVOICE = {
+    "type": "object",
+    "properties": {
+        "on": {"type": "string", "format": "date"},
+        "sum": {"type": "number", "multipleOf": 0.01},
+        "big": {"type": "integer", "maximum": 10**30},
+        "vendor": {"type": "string"},
+    },
+    "required": ["on", "sum", "vendor"],
+}
+
+
+def test_dates_and_decimals_are_typed_in_files_and_shown_as_json(make_work: Any) -> None:
+    """The second answer is salvaged, so that both tables have such columns; what does not fit is named."""
+    work = make_work(INVOICE)
+    run, unit, plan = work.open(), work.found.units[0], work.plans["receipt@1"]
+    whole = {"on": "2024-02-29", "sum": 19.9, "big": 2**70, "vendor": "Ann"}
+    answers = [whole, {"on": "0001-01-01", "sum": 10**36, "vendor": "\ud800"}]
+    documents = read_unit(unit, work.job.input)
+    work.write(run, unit, [extracted(Answers(answers[n % 2]), plan, doc) for n, doc in enumerate(documents)])
+    for other in work.found.units[1:]:
+        work.write(run, other, [extracted(Answers(whole), plan, doc) for doc in read_unit(other, work.job.input)])
+    manifest = run.commit(work.found, {"receipt@1": "digest"})
+    good, cut = found(run.directory, document_id="d0")[0], found(run.directory, document_id="d1")[0]
+    assert good["record"] == {"on": date(2024, 2, 29), "sum": Decimal("19.90"), "big": Decimal(2**70), "vendor": "Ann"}
+    assert (cut["status"], cut["record"]) == (
+        "degraded",
+        {"on": date(1, 1, 1), "sum": None, "big": None, "vendor": None},
+    )
+    assert {"value_not_storable", "lone_surrogate"} <= {problem["code"] for problem in cut["problems"]}
+    console = Console(file=io.StringIO(), width=160)
+    console.print(panel_of(good, ""), panel_of(cut, ""))
+    shown = console.file.getvalue()
+    for text in ('"on": "2024-02-29"', '"sum": 19.9,', f'"big": {2**70}', '"on": "0001-01-01"'):
+        assert text in shown
+    (file,) = [file for file in manifest.files if file["status"] == "valid" and unit.id in file["path"]]
+    assert [row["record"] for row in read_back(run.directory, file)] == [whole] * 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from support import GOOD, Answers, extracted
 from pipeline.errors import OutputError
 from pipeline.runtime.exchange import outcomes_of, to_table, unit_of
 from pipeline.schema.plan import NO_PLAN
+from pipeline.schema.storage import as_json
 
 
 def files(directory: Path) -> list[Path]:
@@ -47,7 +49,8 @@ def test_a_valid_row_holds_the_record_and_what_led_to_it(work: Any) -> None:
     run = work.open()
     work.write(run, work.found.units[0])
     first, second = rows(run.directory, "valid")
-    assert first["record"] == GOOD
+    assert first["record"] == {**GOOD, "date": date(2024, 2, 29)}
+    assert as_json(first["record"]) == GOOD
     assert second["record"] == {"vendor": "Büro \u2028 €", "date": None, "lines": [], "total": None}
     assert first["attempts"][0]["raw_text"] == json.dumps(GOOD)
     assert (first["layer"], first["problems"], first["run_id"]) == (1, [], work.identity.run_id)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pipeline.schema.closing import close_objects
 from pipeline.schema.validator import validator_of
 
-A = {"type": "object", "properties": {"a": {"type": "integer"}}}
+A: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "integer"}}}
 B = {"type": "object", "properties": {"b": {"type": "integer"}}}
 
 
@@ -32,6 +32,14 @@ def test_every_object_that_lists_properties_is_closed_and_named() -> None:
         {**A, "patternProperties": {"^x": {}}},
         {**A, "unevaluatedProperties": False},
         {"type": "object"},
+        {"type": "object", "properties": {}},
+        {**A, "minProperties": 2},
+        {**A, "enum": [{"a": 1}, {"b": 1}]},
+        {**A, "const": {"b": 1}},
+        {"anyOf": [A, B], "required": ["a"]},
+        {"anyOf": [A, {"type": "null"}], "dependentRequired": {"a": ["z"]}},
+        {"anyOf": [{"anyOf": [A]}], "required": ["z"]},
+        {"anyOf": [A], "minProperties": 2},
         {**A, "anyOf": [{"required": ["a"]}]},
         {**A, "if": {"required": ["a"]}, "then": {}},
         {**A, "dependentSchemas": {"a": {"required": ["b"]}}},
@@ -57,6 +65,7 @@ def test_what_says_itself_or_is_judged_with_others_stays_open(schema: Any) -> No
         ({"anyOf": [A, {"type": "null"}]}, {"/anyOf/0"}),
         ({"oneOf": [A, {"type": "null"}]}, {"/oneOf/0"}),
         ({"anyOf": [A, B]}, {"/anyOf/0", "/anyOf/1"}),
+        ({"anyOf": [A, {"type": "null"}], "required": ["a"]}, {"/anyOf/0"}),
         ({**A, "properties": {"p": A}, "anyOf": [{"required": ["p"]}]}, {"/properties/p"}),
         ({"$defs": {"d": A}, "$ref": "#/$defs/d"}, {"/$defs/d"}),
         ({"$defs": {"d": A}, "properties": {"x": {"$ref": "#/$defs/d", "description": "why"}}}, {"", "/$defs/d"}),
@@ -76,6 +85,21 @@ def test_branches_with_different_constants_are_told_apart() -> None:
     assert closed(alike) == ()
 
 
+def test_a_key_that_is_demanded_but_not_listed_becomes_listed() -> None:
+    schema = {**A, "required": ["z", "a"], "dependentRequired": {"a": ["y", "z"]}}
+    body, pointers = close_objects(schema)
+    assert pointers == ("",)
+    assert body == {**schema, "properties": {**A["properties"], "z": {}, "y": {}}, "additionalProperties": False}
+
+
+@pytest.mark.parametrize("alike", [False, True])
+def test_unions_of_many_branches_are_told_apart_in_little_time(alike: bool) -> None:
+    kinds = [{"const": f"k{number}"} for number in range(3000)]
+    kinds[-1] = kinds[0] if alike else kinds[-1]
+    branches = [{"type": "object", "properties": {"kind": kind}, "required": ["kind"]} for kind in kinds]
+    assert len(closed({"oneOf": branches})) == (0 if alike else 3000)
+
+
 _LEAVES = st.sampled_from([{}, {"type": "integer"}, {"const": "k"}, {"type": "null"}])
 
 
@@ -84,7 +108,12 @@ def _schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     some = st.lists(inner, min_size=1, max_size=2)
     objects = st.fixed_dictionaries(
         {"properties": st.dictionaries(names, inner, min_size=1)},
-        optional={"type": st.just("object"), "required": st.sampled_from([["a"], ["b"]])},
+        optional={
+            "type": st.just("object"),
+            "required": st.sampled_from([["a"], ["b"], ["c"]]),
+            "minProperties": st.integers(1, 2),
+            "dependentRequired": st.just({"a": ["d"]}),
+        },
     )
     parts = st.dictionaries(st.sampled_from(["allOf", "anyOf", "oneOf"]), some, max_size=2)
     singles = st.dictionaries(st.sampled_from(["not", "if", "then", "contains", "items"]), inner, max_size=2)
@@ -115,13 +144,15 @@ def test_closing_only_tightens(root: Any, definition: Any, value: Any) -> None:
 
 @st.composite
 def _declared(draw: Any, schema: Any) -> Any:
-    """A value that uses only keys that some subschema judging it declares (not one that is bound to be accepted)."""
+    """A value that uses only keys that some subschema judging it declares or demands (it need not be accepted)."""
     declared: dict[str, list[Any]] = {}
     pending = [schema]
     while pending:
         node = pending.pop()
         for name, child in node.get("properties", {}).items():
             declared.setdefault(name, []).append(child)
+        for name in [*node.get("required", []), *node.get("dependentRequired", {}).get("a", [])]:
+            declared.setdefault(name, [])
         pending += [child for keyword in ("allOf", "oneOf") for child in node.get(keyword, [])]
         pending += draw(st.sampled_from([[child] for child in node["anyOf"]])) if "anyOf" in node else []
         pending += [node[keyword] for keyword in ("not", "if", "then") if keyword in node]

@@ -10,10 +10,16 @@ from typing import Any
 import pytest
 
 from pipeline.errors import SchemaError
-from pipeline.schema.registry import DRAFT, MAX_SCHEMA_BYTES, available, load_schema
+from pipeline.schema.reading import MAX_SCHEMA_BYTES
+from pipeline.schema.registry import (
+    REFUSALS,
+    available,
+    load_schema,
+)
+from pipeline.schema.validator import validator_of
 
 ROOT = Path(__file__).parents[3]
-GOOD = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+GOOD: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 
 Write = Callable[..., str]
 
@@ -92,75 +98,46 @@ def test_an_empty_directory_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "words"),
+    ("schema", "code", "words"),
     [
-        ("{", "not JSON"),
-        (b"\xff\xfe\xff", "not JSON"),
-        ("[" * 100_000, "not JSON"),
-        ("[]", "JSON object"),
-        ('{"title": "a", "title": "b"}', "title"),
-        ('{"properties": {"a": {}, "b": {}, "a": {"type": "string"}}}', "'a'"),
-        ('{"default": NaN}', "exchange"),
-        ('{"maximum": 1e999}', "exchange"),
-        ('{"description": "\\ud800"}', "exchange"),
-        ({"type": "nothing"}, "malformed"),
-        ({"properties": {"a": {"minLength": -1}}}, "$.properties.a"),
-        ({"$schema": "http://json-schema.org/draft-07/schema#"}, "draft-07"),
-        ({"$schema": "https://json-schema.org/draft/2019-09/schema"}, "2019-09"),
-        (" " * (MAX_SCHEMA_BYTES + 1), str(MAX_SCHEMA_BYTES)),
-        ('{"not":' * 70 + "{}" + "}" * 70, "deeper"),
+        ("{", "not_json", "not JSON"),
+        (b"\xff\xfe\xff", "not_json", "not JSON"),
+        ("[" * 100_000, "not_json", "not JSON"),
+        ("[]", "malformed", "JSON object"),
+        ("true", "malformed", "JSON object"),
+        ('{"title": "a", "title": "b"}', "not_json", "title"),
+        ('{"properties": {"a": {}, "b": {}, "a": {"type": "string"}}}', "not_json", "'a'"),
+        ('{"default": NaN}', "not_json", "exchange"),
+        ('{"maximum": 1e999}', "not_json", "exchange"),
+        ('{"description": "\\ud800"}', "not_json", "exchange"),
+        ({"type": "nothing"}, "malformed", "malformed"),
+        ({"properties": {"a": {"minLength": -1}}}, "malformed", "$.properties.a"),
+        ({"$schema": "http://json-schema.org/draft-03/schema#"}, "unknown_draft", "draft-03"),
+        (" " * (MAX_SCHEMA_BYTES + 1), "too_large", str(MAX_SCHEMA_BYTES)),
+        ('{"not":' * 70 + "{}" + "}" * 70, "too_deep", "deeper"),
+        ({"properties": {"a": {"$ref": "b.json"}}}, "bad_ref", "b.json"),
+        ({"properties": {"a": {"$ref": "#/x"}}, "x": {"type": 5}}, "malformed", "x.type"),
+        ({"$defs": {"s": {"$id": "other", "$ref": "#/$defs/s"}}}, "bad_ref", "#/$defs/s"),
     ],
 )
-def test_a_schema_that_is_none_is_refused_with_its_place(write: Write, schema: Any, words: str) -> None:
-    assert words in refusal(write(schema))
+def test_a_schema_that_is_none_is_refused_with_its_place(write: Write, schema: Any, code: str, words: str) -> None:
+    root = write(schema)
+    assert words in refusal(root)
+    with pytest.raises(SchemaError) as caught:
+        load_schema(root, "t@1")
+    assert caught.value.code == code
+    assert code in REFUSALS
 
 
 def test_a_schema_just_under_the_depth_limit_loads(write: Write) -> None:
     assert load_schema(write('{"not":' * 62 + "{}" + "}" * 62), "t@1")
 
 
-@pytest.mark.parametrize(
-    "reference",
-    [
-        "https://example.com/schema.json",
-        "file:///etc/passwd",
-        "other.json#/$defs/a",
-        "/$defs/a",
-        "#/$defs/missing",
-        "#/$defs/list/enum/0",
-        "#/properties",
-        "#/definitely not",
-        "#anchor",
-        "#/$defs/a%25b",
-    ],
-)
-def test_a_reference_must_lead_to_a_schema_in_the_same_file(write: Write, reference: str) -> None:
-    defs = {"a": {"type": "string"}, "list": {"enum": [{}]}, "with": {"$anchor": "anchor"}, "a%25b": {}}
-    message = refusal(write({"$defs": defs, "properties": {"x": {"$ref": reference}}}))
-    assert "/properties/x" in message
-    assert repr(reference) in message
-
-
 def test_references_may_be_escaped_and_percent_encoded(write: Write) -> None:
-    from pipeline.steps.validate import validator_of
-
     defs = {"a b/c~d": {"type": "integer"}}
     body = load_schema(write({"$defs": defs, "properties": {"x": {"$ref": "#/$defs/a%20b~1c~0d"}}}), "t@1").body
     assert not validator_of(body).is_valid({"x": "no"})
     assert validator_of(body).is_valid({"x": 1})
-
-
-@pytest.mark.parametrize(
-    ("schema", "words"),
-    [
-        ({"$dynamicAnchor": "n", "properties": {"k": {"$dynamicRef": "#n"}}}, "$dynamicRef"),
-        ({"properties": {"k": {"$dynamicRef": "#"}}}, "$dynamicRef"),
-        ({"properties": {"k": {"$recursiveRef": "#"}}}, "$recursiveRef"),
-        ({"$defs": {"s": {"$id": "other", "$ref": "#/$defs/s"}}}, "$id"),
-    ],
-)
-def test_references_that_no_grammar_reads_alike_are_refused_by_name(write: Write, schema: Any, words: str) -> None:
-    assert words in refusal(write(schema))
 
 
 @pytest.mark.parametrize(
@@ -170,6 +147,8 @@ def test_references_that_no_grammar_reads_alike_are_refused_by_name(write: Write
         {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"},
         {"$defs": {"a": {"anyOf": [{"type": "null"}, {"allOf": [{"$ref": "#/$defs/a"}]}]}}},
         {"$defs": {"a": {"not": {"$ref": "#/$defs/a"}}}, "type": "object"},
+        {"$anchor": "a", "allOf": [{"$dynamicRef": "#a"}]},
+        {"$schema": "http://json-schema.org/draft-07/schema#", "dependencies": {"a": {"$ref": "#"}}},
     ],
 )
 def test_a_reference_that_leads_back_to_itself_is_refused(write: Write, schema: Any) -> None:
@@ -181,7 +160,7 @@ def test_a_recursive_schema_that_descends_into_the_value_loads(write: Write) -> 
     assert load_schema(write({"$defs": {"node": node}, "properties": {"head": {"$ref": "#/$defs/node"}}}), "t@1")
 
 
-@pytest.mark.parametrize("pattern", ["([a-z", r"^\p{L}+$", "a{99999999999}", "(?<name>x)", "*"])
+@pytest.mark.parametrize("pattern", ["([a-z", "a{99999999999}", "*"])
 @pytest.mark.parametrize("keyword", ["pattern", "patternProperties"])
 def test_a_pattern_that_does_not_compile_is_refused(write: Write, pattern: str, keyword: str) -> None:
     value: Any = pattern if keyword == "pattern" else {pattern: {}}
@@ -210,25 +189,3 @@ def test_a_bad_example_is_refused_with_its_line(write: Write, examples: Any, wor
 
 def test_instructions_that_are_not_utf8_are_refused(write: Write) -> None:
     assert "instructions.md" in refusal(write(GOOD, **{"instructions.md": b"\xff\xfe"}))
-
-
-def test_real_schemas_load_or_are_refused_with_a_reason(shared: Path) -> None:
-    from pipeline.schema.closing import close_objects
-    from pipeline.schema.columns import MAX_COLUMNS, Column, column_of
-    from pipeline.schema.registry import check_schema
-
-    def size(column: Column) -> int:
-        return 1 + sum(map(size, [child for _, child in column.fields] + [column.item] * bool(column.item)))
-
-    refused = 0
-    lines = (shared / "data/schemas/jsonschemabench_300.jsonl").read_text(encoding="utf-8").strip().split("\n")
-    for case in map(json.loads, lines[::3]):
-        schema = {**case["schema"], "$schema": DRAFT}
-        try:
-            check_schema(schema, case["id"])
-        except SchemaError as error:
-            refused += 1
-            assert case["id"] in str(error)
-            continue
-        assert size(column_of(close_objects(schema)[0])) < 2 * MAX_COLUMNS
-    assert refused < 5

@@ -1,0 +1,191 @@
+"""Verdict: what a real matcher does with instances, told by keyword site.
+
+`enforced`    every violation that proves something was rejected
+`dropped`     a violation was accepted
+`over_tight`  a valid value was rejected, and the site is to blame
+`refused`     there is no matcher: the back end's words are in the report
+`unproven`    no violation that proves something, and nothing over-tight
+
+A rejected violation proves something only if the valid value that it was made from is accepted. Over-tight is a site if
+the matcher takes one of two values that differ only where the site was aimed at, both valid; and a subschema all of
+whose valid values are rejected while others are taken. Of several such subschemas with the same values the innermost is
+blamed, with all its sites.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from pipeline.errors import SchemaError
+from pipeline.schema.probe.instances import Instances, Valid, Violation
+from pipeline.schema.shape.announced import unannounced
+from pipeline.schema.shape.shapes import Left, Site
+from pipeline.schema.validator import validator_of
+
+Kind = Literal["enforced", "dropped", "over_tight", "refused", "unproven"]
+
+MAX_SHOWN = 200
+"""Characters of an instance that a verdict quotes."""
+
+
+class Matcher(Protocol):
+    """The state of one answer, as `pipeline.engines.grammar` makes them."""
+
+    def mask(self) -> Any: ...
+    def accept(self, token_id: int) -> bool: ...
+    def finished(self) -> bool: ...
+    def error(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was found at a site, with the instance that shows it, shortened."""
+
+    kind: Kind
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """A violation that the matcher accepted although nobody announced its sites."""
+
+    text: str
+    sites: tuple[Site, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """All verdicts of one schema under one grammar. `lost`: valid texts that were rejected. `mask_seconds`: sorted."""
+
+    verdicts: Mapping[Site, Verdict]
+    lost: tuple[str, ...] = ()
+    leaks: tuple[Leak, ...] = ()
+    refused: str = ""
+    mask_seconds: tuple[float, ...] = ()
+    complete: bool = True
+
+    def mask_quantile(self, share: float) -> float:
+        """Seconds under which that share of the masks took; 0 without masks."""
+        return self.mask_seconds[min(len(self.mask_seconds) - 1, int(share * len(self.mask_seconds)))] if self.mask_seconds else 0.0
+
+
+def probe(
+    matcher_of: Callable[[], Matcher],
+    encode: Callable[[str], Sequence[int]],
+    instances: Instances,
+    left: Iterable[Left] = (),
+    budget_seconds: float = 10.0,
+) -> Report:
+    """Walk all instances through fresh matchers. `encode` gives the tokens of a text without any special ones.
+
+    When the time is up the rest is left out, and the report is not `complete`: what was not tried is unproven.
+    """
+    try:
+        matcher_of()
+    except SchemaError as error:
+        words = error.message
+        return Report(dict.fromkeys(instances.sites, Verdict("refused", words[:MAX_SHOWN])), refused=words)
+    return _Probe(matcher_of, encode, instances, tuple(left), time.monotonic() + budget_seconds).report()
+
+
+@dataclass
+class _Probe:
+    matcher_of: Callable[[], Matcher]
+    encode: Callable[[str], Sequence[int]]
+    instances: Instances
+    left: tuple[Left, ...]
+    until: float
+    masks: list[float] = field(default_factory=list)
+
+    def report(self) -> Report:
+        accepted: dict[int, bool] = {}
+        for index, valid in enumerate(self.instances.valid):
+            if time.monotonic() > self.until:
+                break
+            accepted[index] = self._accepts(valid.text)
+        verdicts: dict[Site, Verdict] = {site: Verdict("unproven") for site in self.instances.sites}
+        got_through: list[Violation] = []
+        complete = len(accepted) == len(self.instances.valid)
+        for site, violations in self.instances.violations.items():
+            if time.monotonic() > self.until:
+                complete = False
+                break
+            passed = [violation for violation in violations if self._gets_through(violation.text)]
+            got_through += passed
+            proven = any(violation.base is None or accepted.get(violation.base, False) for violation in violations)
+            if passed:
+                verdicts[site] = Verdict("dropped", passed[0].text[:MAX_SHOWN])
+            elif proven and any(accepted.values()):
+                verdicts[site] = Verdict("enforced", violations[0].text[:MAX_SHOWN])
+        verdicts |= _over_tight(self.instances, accepted)
+        lost = tuple(self.instances.valid[index].text for index, taken in accepted.items() if not taken)
+        return Report(verdicts, lost, tuple(self._leaks(got_through)), "", tuple(sorted(self.masks)), complete)
+
+    def _leaks(self, violations: Iterable[Violation]) -> Iterable[Leak]:
+        validator = validator_of(self.instances.body)
+        for violation in violations:
+            found = unannounced(self.instances.body, validator.iter_errors(violation.value), self.left)
+            if found:
+                yield Leak(violation.text, tuple(found))
+
+    def _accepts(self, text: str) -> bool:
+        """Whether a text can be decoded: each token allowed and accepted, no error, and the end accepting."""
+        matcher = self.matcher_of()
+        if matcher.error():
+            return False
+        for number, token in enumerate(self.encode(text)):
+            start = time.perf_counter()
+            mask = matcher.mask()
+            self.masks.append(time.perf_counter() - start)
+            if (number == 0 and matcher.error()) or not is_allowed(mask, token) or not matcher.accept(token):
+                return False
+        return matcher.finished() and not matcher.error()
+
+    def _gets_through(self, text: str) -> bool:
+        """As `_accepts`; masks are only looked at where the tokens are accepted one by one."""
+        matcher = self.matcher_of()
+        if matcher.error() or not all(map(matcher.accept, self.encode(text))) or not matcher.finished():
+            return False
+        return self._accepts(text)
+
+
+def is_allowed(mask: Any, token: int) -> bool:
+    """Whether a packed mask (bit i % 32 of word i // 32) has a token."""
+    return token >> 5 < len(mask) and bool(int(mask[token >> 5]) & (1 << (token & 31)))
+
+
+def _over_tight(instances: Instances, accepted: Mapping[int, bool]) -> dict[Site, Verdict]:
+    found: dict[Site, Verdict] = {}
+    for index, valid in enumerate(instances.valid):
+        if valid.base is None or valid.aim is None or index not in accepted or valid.base not in accepted:
+            continue
+        if accepted[index] != accepted[valid.base]:
+            lost = valid if accepted[valid.base] else instances.valid[valid.base]
+            found.setdefault(valid.aim, Verdict("over_tight", lost.text[:MAX_SHOWN]))
+    return found | _never_taken(instances.valid, accepted)
+
+
+def _never_taken(valid: Sequence[Valid], accepted: Mapping[int, bool]) -> dict[Site, Verdict]:
+    """The sites of the innermost subschemas none of whose valid values is accepted while others are."""
+    if not any(accepted.values()):
+        return {}
+    reached: dict[str, set[int]] = {}
+    sites: dict[str, set[Site]] = {}
+    for index in accepted:
+        for site in valid[index].sites:
+            reached.setdefault(site[0], set()).add(index)
+            sites.setdefault(site[0], set()).add(site)
+    never = {pointer: found for pointer, found in reached.items() if not any(accepted[index] for index in found)}
+    blamed = [
+        pointer
+        for pointer, found in never.items()
+        if not any(other != pointer and other.startswith(f"{pointer}/") and never[other] >= found for other in never)
+    ]
+    return {
+        site: Verdict("over_tight", valid[min(never[pointer])].text[:MAX_SHOWN])
+        for pointer in blamed
+        for site in sites[pointer]
+    }

@@ -1,0 +1,218 @@
+"""What each grammar back end reads right: how a scalar shape is written for it, and what is left out because it is not.
+
+Found by trying, with the pinned versions: xgrammar 0.2.8 and llguidance 1.7.6 as vLLM 0.32 drives them. The tests try
+again, and `gristmill check` tries every schema it compiles. docs/transport.md has the table.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from pipeline.schema.pattern.ast import Unsupported
+from pipeline.schema.pattern.emit import to_guidance, to_xgrammar
+from pipeline.schema.pattern.length import any_string, bounded
+from pipeline.schema.shape.shapes import Literals, Number, Site, Text
+
+Drop = Callable[[Site, str], None]
+"""Called with a site that the written schema does not hold, and why."""
+
+ENUMERATED = 256
+"""Multiples in a range that are few enough to be listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The limits of one back end. `largest_bound` is for integers, `largest_count` for minItems and maxItems."""
+
+    name: str
+    bounded_numbers: bool
+    largest_bound: int
+    largest_count: int
+    largest_enum: int
+    names: bool
+    absent_keys: bool
+    counts_optional_keys: bool
+
+
+XGRAMMAR = Dialect(
+    "xgrammar",
+    bounded_numbers=False,  # a bound caps numbers at six decimals
+    largest_bound=10**18,
+    largest_count=5000,
+    largest_enum=10_000,  # 20,000 members take 12 s
+    names=True,
+    absent_keys=False,  # `false` as a property is a compile error
+    counts_optional_keys=True,
+)
+GUIDANCE = Dialect(
+    "guidance",
+    bounded_numbers=True,
+    largest_bound=10**17,
+    largest_count=5000,
+    largest_enum=100_000,
+    names=False,
+    absent_keys=True,
+    counts_optional_keys=False,  # "only supported when all keys listed in properties are required"
+)
+DIALECTS = {"xgrammar": XGRAMMAR, "guidance": GUIDANCE}
+
+
+def number(dialect: Dialect, shape: Number, drop: Drop) -> dict[str, Any]:
+    """A number shape as a schema. Ranges with few multiples of a step are listed."""
+    listed = _multiples(shape)
+    if listed is not None:
+        return {"enum": listed}
+    schema: dict[str, Any] = {"type": "integer" if shape.integer else "number"}
+    if shape.integer:
+        _bound(schema, "minimum", shape.minimum, dialect.largest_bound)
+        _bound(schema, "maximum", shape.maximum, dialect.largest_bound)
+    elif dialect.bounded_numbers:
+        _bound(schema, "exclusiveMinimum" if shape.open_minimum else "minimum", shape.minimum, 10**15)
+        _bound(schema, "exclusiveMaximum" if shape.open_maximum else "maximum", shape.maximum, 10**15)
+    if _step_is_held(dialect, shape):
+        assert shape.multiple_of is not None
+        schema["multipleOf"] = _json_number(shape.multiple_of)
+    for keywords in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum"), ("multipleOf",)):
+        if not schema.keys() & set(keywords):
+            for site in shape.sites:
+                if site[1] in keywords:
+                    drop(site, _why_dropped(dialect, site[1]))
+    return schema
+
+
+def _why_dropped(dialect: Dialect, keyword: str) -> str:
+    if keyword == "multipleOf":
+        return f"{dialect.name} holds multiples only of some steps, if at all"
+    return f"{dialect.name} loses legal numbers under this bound"
+
+
+def _bound(schema: dict[str, Any], keyword: str, value: Fraction | None, largest: int) -> None:
+    """Write a bound that a back end computes with exactly: not too large, at most six decimals."""
+    if value is not None and abs(value) <= largest and (value * 10**6).denominator == 1:
+        schema[keyword] = _json_number(value)
+
+
+def _json_number(value: Fraction) -> int | float:
+    return int(value) if value.denominator == 1 else float(value)
+
+
+def _step_is_held(dialect: Dialect, shape: Number) -> bool:
+    """llguidance counts steps from zero upwards, and a decimal step only if it is a power of ten; vLLM refuses the
+    keyword for xgrammar. Whole numbers need no step of one."""
+    step = shape.multiple_of
+    if step is None or dialect.name != "guidance" or shape.minimum is None or shape.minimum < 0:
+        return False
+    if step == 1:
+        return False
+    if step.denominator == 1:
+        return step <= 10**6 and (shape.maximum is None or shape.maximum >= step)
+    return step.numerator == 1 and step.denominator in (10, 100, 1000, 10_000, 100_000, 1_000_000)
+
+
+def _multiples(shape: Number) -> list[int] | None:
+    """The values of a whole-number shape with a step, if they are few."""
+    step, lowest, highest = shape.multiple_of, shape.minimum, shape.maximum
+    if step is None or step == 1 or lowest is None or highest is None or not shape.integer:
+        return None
+    step = step if step.denominator == 1 else Fraction(step.numerator)  # whole multiples of p/q are multiples of p
+    first, last = math.ceil(lowest / step), math.floor(highest / step)
+    if last - first >= ENUMERATED or max(abs(lowest), abs(highest)) > 10**15:
+        return None
+    return [int(index * step) for index in range(first, last + 1)]
+
+
+def text(dialect: Dialect, shape: Text, drop: Drop) -> dict[str, Any]:
+    """A string shape as a schema."""
+    return _xgrammar_text(shape, drop) if dialect is XGRAMMAR else _guidance_text(shape, drop)
+
+
+def _guidance_text(shape: Text, drop: Drop) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    if shape.minimum:
+        schema["minLength"] = shape.minimum
+    if shape.maximum is not None:
+        schema["maxLength"] = shape.maximum
+    patterns = []
+    for site, node in shape.patterns:
+        try:
+            patterns.append(to_guidance(node))
+        except Unsupported as error:
+            drop(site, str(error))
+    if patterns:
+        schema["pattern"] = patterns[0]
+    if len(patterns) > 1:
+        return {"allOf": [schema, *({"type": "string", "pattern": pattern} for pattern in patterns[1:])]}
+    return schema
+
+
+def _xgrammar_text(shape: Text, drop: Drop) -> dict[str, Any]:
+    """xgrammar matches patterns against the JSON text between the quotes, its length keywords refuse every escape, and
+    vLLM refuses a pattern beside them: so everything has to be said in one pattern, written for the JSON text."""
+    lengths = bool(shape.minimum) or shape.maximum is not None
+    if not shape.patterns and not lengths:
+        return {"type": "string"}
+    nodes = list(shape.patterns)
+    chosen = any_string(shape.minimum, shape.maximum) if not nodes else nodes[0][1]
+    for site, _ in nodes[1:]:
+        drop(site, "xgrammar takes one pattern a string")
+    if nodes and lengths:
+        narrowed = bounded(chosen, shape.minimum, shape.maximum)
+        if narrowed is None:
+            _drop_lengths(shape, drop, "the length of this pattern's strings cannot be written into the pattern")
+        else:
+            chosen = narrowed
+    try:
+        return {"type": "string", "pattern": to_xgrammar(chosen)}
+    except Unsupported as error:
+        for site, _ in nodes[:1]:
+            drop(site, str(error))
+        _drop_lengths(shape, drop, str(error))
+        return {"type": "string"}
+
+
+def _drop_lengths(shape: Text, drop: Drop, why: str) -> None:
+    for site in shape.sites:
+        if site[1] in ("minLength", "maxLength"):
+            drop(site, why)
+
+
+def literals(dialect: Dialect, shape: Literals, drop: Drop) -> list[dict[str, Any]]:
+    """Constants as schemas, any of which may be met. Numbers that a back end spells otherwise are widened."""
+    values = [json.loads(text) for text in shape.texts]
+    types = sorted({_type_name(value) for value in values})
+    if len(values) > dialect.largest_enum and len(types) == 1:
+        for site in shape.sites:
+            drop(site, f"more than {dialect.largest_enum} constants stall {dialect.name}")
+        return [{"type": types[0]}]
+    kept = [value for value in values if _is_spelled(dialect, value)]
+    schemas: list[dict[str, Any]] = [{"enum": kept}] if kept else []
+    for name in sorted({_type_name(value) for value in values if not _is_spelled(dialect, value)}):
+        for site in shape.sites:
+            drop(site, f"{dialect.name} spells some of these numbers in another way")
+        schemas.append({"type": name})
+    return schemas
+
+
+def _type_name(value: Any) -> str:
+    names = {bool: "boolean", int: "number", float: "number", str: "string", list: "array", dict: "object"}
+    return names.get(type(value), "null")
+
+
+def _is_spelled(dialect: Dialect, value: Any) -> bool:
+    """Whether a constant comes out as JSON spells it: no exponent, and for xgrammar 64-bit integers and what C's
+    `%.17g` prints."""
+    if isinstance(value, list):
+        return all(_is_spelled(dialect, item) for item in value)
+    if isinstance(value, dict):
+        return all(_is_spelled(dialect, item) for item in value.values())
+    if isinstance(value, float):
+        shown = repr(value)
+        return "e" not in shown and (dialect is GUIDANCE or f"{value:.17g}" == shown)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return dialect is GUIDANCE or abs(value) < 2**63
+    return True
