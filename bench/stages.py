@@ -20,7 +20,7 @@ from pipeline.job import JobConfig
 from pipeline.observe.tally import tally
 from pipeline.records import Document, Outcome
 from pipeline.runtime.commit import COMMITS
-from pipeline.runtime.exchange import documents_of, outcomes_of, to_table
+from pipeline.runtime.exchange import outcomes_of, rows_of, to_table
 from pipeline.runtime.input import Unit, read_unit, scan
 from pipeline.runtime.write import write_unit
 from pipeline.schema.plan import DecodingPlan
@@ -94,7 +94,7 @@ def _unit(
     """One unit, as `_read`, `ExtractActor` and `_write` treat it."""
     documents = stages.timed("read", lambda: read_unit(unit, job.input))
     table = stages.timed("encode documents", lambda: to_table(unit.id, documents))
-    arrived = stages.timed("decode documents", lambda: documents_of(table))
+    arrived = stages.timed("decode documents", lambda: rows_of(table))
     outcomes = stages.timed("extract", lambda: asyncio.run(_extract_all(arrived, plan, engine, job)))
     stages.timed("tally (progress)", lambda: tally(outcomes))
     table = stages.timed("encode outcomes", lambda: to_table(unit.id, outcomes))

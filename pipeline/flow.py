@@ -12,25 +12,25 @@ import os
 import time
 from collections.abc import Callable
 
+from pipeline.compile.plans import plans_of
 from pipeline.engines import Engine
 from pipeline.errors import EngineError, InputError, JobFileError
 from pipeline.job import ExtractConfig, JobConfig
 from pipeline.records import Attempt, Completion, Document, Manifest, Outcome, Prompt, Sampling
 from pipeline.runtime.commit import open_run
 from pipeline.runtime.identity import identity_of
-from pipeline.runtime.input import InputScan, scan
+from pipeline.runtime.input import scan
 from pipeline.runtime.stream import Setup, stream
-from pipeline.schema.plan import DecodingPlan, build_plan
-from pipeline.schema.registry import load_schema
+from pipeline.schema.plan import DecodingPlan
 from pipeline.steps.parse import parse
-from pipeline.steps.prompt import render, system_prompt
+from pipeline.steps.prompt import render
 from pipeline.steps.repair import repair
 from pipeline.steps.retry import Step, feedback, good_enough, may_retry, next_sampling
-from pipeline.steps.route import failed, route, worth_asking
+from pipeline.steps.route import failed, refused, route, worth_asking
 from pipeline.steps.validate import validate
 
 Observer = Callable[[str, object], None]
-"""Called with what happens: ("scanned", InputScan), ("opened", Run), ("progress", Tally)."""
+"""Called with what happens: ("opened", Run), ("planned", Plans), ("scanned", InputScan), ("progress", Tally)."""
 
 
 async def extract(document: Document, plan: DecodingPlan, engine: Engine, config: ExtractConfig) -> Outcome:
@@ -39,6 +39,8 @@ async def extract(document: Document, plan: DecodingPlan, engine: Engine, config
     Raises:
         EngineError: the engine is gone. All else that can go wrong is in the outcome.
     """
+    if plan.refused:
+        document = refused(document, plan)
     steps: list[Step] = []
     started = time.monotonic()
     most = config.retry.max_attempts + config.retry.max_engine_failures if worth_asking(document) else 0
@@ -70,7 +72,8 @@ def run(job: JobConfig, observe: Observer, *, record: str | None = None, fresh: 
         GristmillError: a subclass that says what stopped the job. What was written so far is kept for a rerun.
     """
     found = scan(job.input, job.placement.unit_documents)
-    plans = plans_of(job, found)
+    planned = plans_of(job, filter(None, found.schema_counts))
+    plans = planned.by_name
     identity = identity_of(job, found, plans)
     this_run = open_run(job, identity, fresh=fresh)
     observe("opened", this_run)
@@ -82,28 +85,13 @@ def run(job: JobConfig, observe: Observer, *, record: str | None = None, fresh: 
         found = scan(job.input, this_run.unit_documents)  # the units that the earlier part of the run was cut into
         if identity_of(job, found, plans) != identity:
             raise InputError(f"{job.input.path} is being changed while it is read. Run again when it is complete.")
+    observe("planned", planned)
     observe("scanned", found)
     done = this_run.committed_units()
     setup = Setup(job, plans, this_run.directory, identity.run_id, record and os.path.abspath(record), extract)
     for tally in stream([unit for unit in found.units if unit.id not in done], setup):
         observe("progress", tally)
     return this_run.commit(found, {name: plan.schema_digest for name, plan in plans.items()})
-
-
-def plans_of(job: JobConfig, found: InputScan) -> dict[str, DecodingPlan]:
-    """The plan of every schema that the input names.
-
-    Raises:
-        SchemaError: one of them is unknown or malformed; no engine has started yet.
-    """
-    engine = job.engine
-    plans = {}
-    for name in sorted(name for name in found.schema_counts if name):
-        schema = load_schema(job.schemas, name)
-        plans[name] = build_plan(
-            schema, system_prompt(schema), backend=engine.backend, compact_json=engine.compact_json
-        )
-    return plans
 
 
 async def _generate(

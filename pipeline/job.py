@@ -47,19 +47,32 @@ class RetryConfig(Strict):
     temperature: float = Field(0.0, ge=0, le=2)
 
 
+class NarrowConfig(Strict):
+    """Bounds for arrays and strings that have none in the schema: legal longer values cannot be produced then."""
+
+    max_items: int | None = Field(None, ge=1)
+    max_length: int | None = Field(None, ge=1)
+
+
 class SamplingConfig(Strict):
-    """How to decode. `max_tokens` bounds one answer."""
+    """How to decode. `max_tokens` bounds one answer, `narrow` its arrays and strings."""
 
     max_tokens: int = Field(512, ge=1)
     temperature: float = Field(0.0, ge=0, le=2)
     seed: int = 0
     constrained: bool = True
+    narrow: NarrowConfig = NarrowConfig()
 
 
 class PolicyConfig(Strict):
-    """What a document may become. Without `degraded`, whatever is not valid is rejected."""
+    """What a document may become. Without `degraded`, whatever is not valid is rejected.
+
+    `abstain` lets a model say that it does not know: `nullable` allows null for required leaves (the record is degraded
+    then), `document` allows `{"not_applicable": true}` for the whole record (the document is rejected as such).
+    """
 
     degraded: bool = True
+    abstain: Literal["none", "nullable", "document"] = "none"
 
 
 class PlacementConfig(Strict):
@@ -80,11 +93,12 @@ class Fault(Strict):
 
 
 class VllmConfig(Strict):
-    """vLLM inside the actor. `model` is `embedded`, a directory, or a name on the model hub."""
+    """vLLM inside the actor. `model` is `embedded`, a directory, or a name on the model hub. `backend: auto` takes for
+    each schema the grammar back end that `gristmill check` chooses."""
 
     engine: Literal["vllm"]
     model: str = EMBEDDED_MODEL
-    backend: Literal["xgrammar", "guidance"] = "xgrammar"
+    backend: Literal["auto", "xgrammar", "guidance"] = "auto"
     compact_json: bool = True
     max_model_len: int = Field(8192, ge=128)
     max_num_seqs: int = Field(32, ge=1)
@@ -99,7 +113,7 @@ class SamplerConfig(Strict):
 
     engine: Literal["sampler"]
     model: str = EMBEDDED_MODEL
-    backend: Literal["xgrammar", "guidance"] = "xgrammar"
+    backend: Literal["auto", "xgrammar", "guidance"] = "auto"
     compact_json: bool = True
     max_model_len: int = Field(8192, ge=128)
     max_num_seqs: int = Field(32, ge=1)

@@ -16,6 +16,7 @@ from pipeline.schema.closing import close_objects
 from pipeline.schema.fingerprint import digest
 from pipeline.schema.plan import DecodingPlan, build_plan
 from pipeline.schema.registry import DocumentSchema
+from pipeline.schema.shape.policy import Policy
 from pipeline.steps.prompt import system_prompt
 
 RECEIPT = {
@@ -31,11 +32,11 @@ RECEIPT = {
 GOOD = {"vendor": "Ann & Co", "date": "2024-02-29", "lines": ["tea", "salt"], "total": 19.9}
 
 
-def plan_of(body: Any = RECEIPT, name: str = "receipt@1") -> DecodingPlan:
+def plan_of(body: Any = RECEIPT, name: str = "receipt@1", policy: Policy | None = None) -> DecodingPlan:
     """The plan that loading a folder with this `schema.json` and nothing else gives."""
     closed, pointers = close_objects(body)
     schema = DocumentSchema(name, closed, "", (), pointers, digest(body))
-    return build_plan(schema, system_prompt(schema), backend="none", compact_json=True)
+    return build_plan(schema, system_prompt(schema), backend="xgrammar", compact_json=True, policy=policy)
 
 
 def completion(text: Any, finish_reason: Any = "stop", **values: Any) -> Completion:

@@ -24,6 +24,12 @@ _NO_MEMORY = re.compile(
 )
 
 
+def backend_of(name: str) -> Backend:
+    """The back end that an engine config's `backend` means. `auto` is settled for each schema before engines are built;
+    an engine for which nobody settled it takes xgrammar."""
+    return "guidance" if name == "guidance" else "xgrammar"
+
+
 class Matcher(Protocol):
     """The state of one answer under one schema."""
 

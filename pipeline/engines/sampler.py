@@ -18,7 +18,7 @@ from time import perf_counter
 from pipeline.engines.chat import ChatTokenizer
 from pipeline.engines.draw import Draw, Vocabulary, legal_count
 from pipeline.engines.faults import FaultPicker
-from pipeline.engines.grammar import Grammar
+from pipeline.engines.grammar import Grammar, backend_of
 from pipeline.engines.models import resolve, vocabulary_size
 from pipeline.engines.startup import prove_and_warm
 from pipeline.errors import EngineError, SchemaError
@@ -57,7 +57,8 @@ class SamplerEngine:
         size = vocabulary_size(path)
         self._config = config
         self._chat = ChatTokenizer(path)
-        self._grammar = Grammar(self._chat.tokenizer, config.backend, config.compact_json, size)
+        backend = backend_of(config.backend)
+        self._grammar = Grammar(self._chat.tokenizer, backend, config.compact_json, size)
         self._vocabulary = Vocabulary(self._chat.tokenizer, size, self._chat.control_ids)
         self._faults = FaultPicker(config.faults, config.seed)
         self._slots = asyncio.Semaphore(config.max_num_seqs)
@@ -65,7 +66,7 @@ class SamplerEngine:
         self._starting = False
         self._dead = ""
         self.proven = False
-        self.fingerprint = f"sampler:{Path(path).name}:{config.backend}@{self._grammar.version}"
+        self.fingerprint = f"sampler:{Path(path).name}:{backend}@{self._grammar.version}"
 
     async def start(self, plans: Sequence[DecodingPlan]) -> None:
         """Warm the plans and prove the constraint. Faults are for documents and do not happen here."""

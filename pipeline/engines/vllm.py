@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from pipeline.engines import models
 from pipeline.engines.chat import ChatTokenizer
+from pipeline.engines.grammar import backend_of
 from pipeline.engines.memory import check_memory
 from pipeline.engines.startup import prove_and_warm
 from pipeline.errors import EngineError
@@ -45,7 +46,7 @@ class VllmEngine:
         self._tokenizing = ThreadPoolExecutor(1, thread_name_prefix="tokenize")
         import vllm
 
-        self._fingerprint = f"vllm@{vllm.__version__}:{os.path.basename(path)}:{config.backend}"
+        self._fingerprint = f"vllm@{vllm.__version__}:{os.path.basename(path)}:{backend_of(config.backend)}"
 
     async def start(self, plans: Sequence[DecodingPlan]) -> None:
         await prove_and_warm(self, plans)
@@ -140,7 +141,7 @@ def _start_vllm(config: VllmConfig, path: str) -> Any:
     from vllm.engine.arg_utils import AsyncEngineArgs
     from vllm.v1.engine.async_llm import AsyncLLM
 
-    structured = {"backend": config.backend, "disable_any_whitespace": config.compact_json}
+    structured = {"backend": backend_of(config.backend), "disable_any_whitespace": config.compact_json}
     try:
         arguments = AsyncEngineArgs(
             model=path,

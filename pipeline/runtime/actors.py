@@ -1,4 +1,8 @@
-"""ExtractActor: an engine and the documents in flight on it, in one Ray Data actor (placement `local`)."""
+"""ExtractActor: an engine and the documents in flight on it, in one Ray Data actor (placement `local`).
+
+An engine has one grammar back end. Where the schemas of a job use both, a unit passes through an actor of each, which
+works on the documents of its own back end and hands the others on.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,8 @@ from pipeline.engines import Engine, build
 from pipeline.errors import EngineError
 from pipeline.observe.tally import Tally
 from pipeline.records import Document, Outcome
-from pipeline.runtime.exchange import documents_of, to_table, unit_of
-from pipeline.schema.plan import NO_PLAN
+from pipeline.runtime.exchange import rows_of, to_table, unit_of
+from pipeline.schema.plan import NO_PLAN, DecodingPlan
 from pipeline.steps.route import blames_engine
 
 if TYPE_CHECKING:
@@ -38,8 +42,9 @@ class ExtractActor:
     as the death of an actor, and the reason only as text.
     """
 
-    def __init__(self, setup: Setup, progress: Any) -> None:
+    def __init__(self, setup: Setup, progress: Any, backend: str) -> None:
         self._setup = setup
+        self._backend = backend
         self._progress = progress
         self._room = asyncio.Semaphore(documents_in_flight(setup.job.engine.max_num_seqs))
         self._starting: asyncio.Task[Engine] | None = None
@@ -51,25 +56,33 @@ class ExtractActor:
         if self._starting is None:
             self._starting = asyncio.create_task(self._start())
         engine = await asyncio.shield(self._starting)
-        documents = documents_of(batch)
-        outcomes = await asyncio.gather(*(self._one(document, engine) for document in documents))
+        rows = rows_of(batch)
+        mine = {number: row for number, row in enumerate(rows) if isinstance(row, Document) and self._is_mine(row)}
+        outcomes = await asyncio.gather(*(self._one(document, engine) for document in mine.values()))
         _check_engine(outcomes)
         self._report(unit_done=True)
-        yield to_table(unit_of(batch), outcomes)
+        done = dict(zip(mine, outcomes, strict=True))
+        yield to_table(unit_of(batch), [done.get(number, row) for number, row in enumerate(rows)])
+
+    def _is_mine(self, document: Document) -> bool:
+        """Documents that no engine will be asked about belong to whoever comes first."""
+        return self._plan(document).backend in ("", self._backend)
+
+    def _plan(self, document: Document) -> DecodingPlan:
+        return self._setup.plans[document.schema] if document.schema else NO_PLAN
 
     async def _start(self) -> Engine:
-        engine = build(self._setup.job.engine)
+        engine = build(self._setup.job.engine.model_copy(update={"backend": self._backend}))
         if self._setup.record:
             from pipeline.engines.recorded import RecordingEngine
 
             engine = RecordingEngine(engine, self._setup.record)
-        await engine.start(list(self._setup.plans.values()))
+        await engine.start([plan for plan in self._setup.plans.values() if plan.backend == self._backend])
         return engine
 
     async def _one(self, document: Document, engine: Engine) -> Outcome:
-        plan = self._setup.plans[document.schema] if document.schema else NO_PLAN
         async with self._room:
-            outcome = await self._setup.extract(document, plan, engine, self._setup.job)
+            outcome = await self._setup.extract(document, self._plan(document), engine, self._setup.job)
         self._unreported.add(outcome)
         if time.monotonic() - self._reported > REPORT_SECONDS:
             self._report()

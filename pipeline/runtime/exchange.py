@@ -17,16 +17,17 @@ if TYPE_CHECKING:
 
 
 def to_table(unit: str, rows: Iterable[Any]) -> pa.Table:
-    """Dataclass rows of one unit as a table of `unit` (its JSON, in the first row) and `row` (their JSON).
+    """Documents and outcomes of one unit as a table: `unit` (its JSON, in the first row), `row` (their JSON), `done`.
 
     The unit is not in the schema's metadata, which Ray Data is free to drop between stages.
     """
     import pyarrow as pa
 
-    encoded = [_encode(row) for row in rows]
-    units = [unit if number == 0 else "" for number in range(len(encoded))]
-    columns = [pa.array(units, pa.string()), pa.array(encoded, pa.binary())]
-    return pa.Table.from_arrays(columns, names=["unit", "row"])
+    rows = list(rows)
+    units = [unit if number == 0 else "" for number in range(len(rows))]
+    done = [isinstance(row, Outcome) for row in rows]
+    columns = [pa.array(units, pa.string()), pa.array(map(_encode, rows), pa.binary()), pa.array(done, pa.bool_())]
+    return pa.Table.from_arrays(columns, names=["unit", "row", "done"])
 
 
 def unit_of(table: pa.Table) -> str:
@@ -41,20 +42,32 @@ def unit_of(table: pa.Table) -> str:
     return str(first)
 
 
-def documents_of(table: pa.Table) -> list[Document]:
-    """The documents that `to_table` encoded."""
-    rows = [_decode(row) for row in table.column("row").to_pylist()]
-    return [Document(**{**row, "problems": tuple(Problem(**p) for p in row["problems"])}) for row in rows]
+def rows_of(table: pa.Table) -> list[Document | Outcome]:
+    """What `to_table` encoded, in its order: documents that nobody has worked on yet, outcomes of the others."""
+    encoded, done = table.column("row").to_pylist(), table.column("done").to_pylist()
+    return [(_outcome if finished else _document)(_decode(row)) for row, finished in zip(encoded, done, strict=True)]
 
 
 def outcomes_of(table: pa.Table) -> list[Outcome]:
-    """The outcomes that `to_table` encoded."""
-    nested = {"problems": Problem, "repairs": Repair, "attempts": Attempt}
-    outcomes = []
-    for encoded in table.column("row").to_pylist():
-        row = _decode(encoded)
-        outcomes.append(Outcome(**{**row, **{k: tuple(kind(**item) for item in row[k]) for k, kind in nested.items()}}))
+    """The outcomes that `to_table` encoded.
+
+    Raises:
+        OutputError: a document came through without one.
+    """
+    rows = rows_of(table)
+    outcomes = [row for row in rows if isinstance(row, Outcome)]
+    if len(outcomes) < len(rows):
+        raise OutputError("no stage worked on some documents of a unit; nothing of it is written. Please report this.")
     return outcomes
+
+
+def _document(row: dict[str, Any]) -> Document:
+    return Document(**{**row, "problems": tuple(Problem(**problem) for problem in row["problems"])})
+
+
+def _outcome(row: dict[str, Any]) -> Outcome:
+    nested = {"problems": Problem, "repairs": Repair, "attempts": Attempt}
+    return Outcome(**{**row, **{key: tuple(kind(**item) for item in row[key]) for key, kind in nested.items()}})
 
 
 def _encode(value: Any) -> bytes:

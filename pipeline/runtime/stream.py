@@ -54,6 +54,13 @@ class Setup:
     record: str | None
     extract: Extract
 
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """The grammar back ends that the plans use; one engine a back end and actor. Documents without any plan need
+        none, but somebody has to say so of them."""
+        used = sorted({plan.backend for plan in self.plans.values() if plan.backend})
+        return tuple(used) or ("xgrammar",)
+
 
 def stream(units: Sequence[Unit], setup: Setup) -> Iterator[Tally]:
     """Process units; yields the tally so far, about once a second and at the end.
@@ -66,7 +73,7 @@ def stream(units: Sequence[Unit], setup: Setup) -> Iterator[Tally]:
     import ray
 
     start_ray()
-    _check_gpus(setup.job)
+    _check_gpus(setup)
     progress = ray.remote(num_cpus=0)(Progress).remote()
     pipeline = _dataset(units, setup, progress)
     finished = threading.Event()
@@ -84,9 +91,10 @@ def stream(units: Sequence[Unit], setup: Setup) -> Iterator[Tally]:
     threading.Thread(target=drive, name="ray-data", daemon=True).start()
     while not finished.wait(POLL_SECONDS):
         tally, starts = ray.get(progress.look.remote())
-        if starts > setup.job.placement.actors + MAX_DEATHS:
+        deaths = starts - setup.job.placement.actors * len(setup.backends)
+        if deaths > MAX_DEATHS:
             raise EngineError(
-                f"the process of an engine died {starts - setup.job.placement.actors} times without finishing a unit. "
+                f"the process of an engine died {deaths} times without finishing a unit. "
                 "Is the machine out of memory, or does one document kill it? --verbose shows the log; what was "
                 "committed is kept."
             )
@@ -107,32 +115,33 @@ def _dataset(units: Sequence[Unit], setup: Setup, progress: Any) -> ray.data.Dat
         max_concurrent_calls_per_actor=math.ceil(in_flight / setup.job.placement.unit_documents) + 1,
     )
     rows = [{"unit": json.dumps(unit.to_json())} for unit in units]
-    return (
-        ray.data.from_items(rows, override_num_blocks=len(rows))
-        .map_batches(_read, batch_size=None, batch_format="pyarrow", num_cpus=TASK_CPUS, fn_args=[setup])
+    documents = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
+        _read, batch_size=None, batch_format="pyarrow", num_cpus=TASK_CPUS, fn_args=[setup]
+    )
+    for backend in setup.backends:
         # `map_batches` refuses whole blocks for actors with GPUs; this is the same without that check.
-        .map_batches_internal(
+        documents = documents.map_batches_internal(
             ExtractActor,
-            fn_constructor_args=[setup, progress],
+            fn_constructor_args=[setup, progress, backend],
             batch_size=None,
             batch_format="pyarrow",
             compute=pool,
             num_cpus=0,
             num_gpus=setup.job.engine.num_gpus,
         )
-        .map_batches(_write, batch_size=None, batch_format="pyarrow", num_cpus=TASK_CPUS, fn_args=[setup])
-    )
+    return documents.map_batches(_write, batch_size=None, batch_format="pyarrow", num_cpus=TASK_CPUS, fn_args=[setup])
 
 
-def _check_gpus(job: JobConfig) -> None:
+def _check_gpus(setup: Setup) -> None:
     """Raises ResourceError if the cluster lacks the GPUs: Ray would wait for them for ever."""
     import ray
 
-    needed, there = job.placement.actors * job.engine.num_gpus, ray.cluster_resources().get("GPU", 0)
+    engines, each = setup.job.placement.actors * len(setup.backends), setup.job.engine.num_gpus
+    needed, there = engines * each, ray.cluster_resources().get("GPU", 0)
     if needed > there:
         raise ResourceError(
-            f"{job.placement.actors} engine(s) of {job.engine.num_gpus:g} GPU(s) need {needed:g}, and the cluster has "
-            f"{there:g}. Lower `placement.actors`, or choose an engine config for this machine."
+            f"{engines} engine(s) of {each:g} GPU(s) need {needed:g}, and the cluster has {there:g}. Lower "
+            "`placement.actors`, name one grammar back end, or choose an engine config for this machine."
         )
 
 

@@ -10,6 +10,7 @@ Sources: RFC 3339 (date, time, date-time, duration; no leap seconds, as jsonsche
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -17,6 +18,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 
 from pipeline.schema.pattern.ast import Node
 from pipeline.schema.pattern.parse import parse
+from pipeline.schema.pattern.search import Finder, compile_finder
 
 _DAYS = (
     "(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"
@@ -78,6 +80,10 @@ OUTLINES = {
 }
 
 
+Check = Callable[[object], object]
+FORMAT_SECONDS = 1.0
+
+
 @dataclass(frozen=True, slots=True)
 class FormatText:
     """The whole strings of a format; not `exact`: and some more."""
@@ -101,16 +107,14 @@ def is_checked(name: str) -> bool:
 @lru_cache
 def format_checker() -> FormatChecker:
     """jsonschema's checks for 2020-12, and the patterns of the exact formats."""
-    from pipeline.schema.validator import compile_pattern
-
     checker = FormatChecker(formats=())
     checker.checkers = dict(Draft202012Validator.FORMAT_CHECKER.checkers)
     for name, pattern in EXACT.items():
-        compiled = compile_pattern(f"^(?:{pattern})$")
+        finder = compile_finder(f"^(?:{pattern})$")
         library, raises = checker.checkers.get(name, (lambda _value: True, ()))
 
-        def conforms(value: object, compiled=compiled, library=library) -> bool:  # type: ignore[no-untyped-def]
-            return not isinstance(value, str) or (compiled.search(value) is not None and bool(library(value)))
+        def conforms(value: object, finder: Finder = finder, library: Check = library) -> bool:
+            return not isinstance(value, str) or (finder.finds(value, FORMAT_SECONDS) and bool(library(value)))
 
         checker.checkers[name] = (conforms, raises)
     return checker

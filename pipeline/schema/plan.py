@@ -12,7 +12,7 @@ from pipeline.schema.fingerprint import digest
 from pipeline.schema.registry import DocumentSchema
 from pipeline.schema.shape.policy import Abstain, Policy
 from pipeline.schema.shape.shapes import Left
-from pipeline.schema.transport import transport_of
+from pipeline.schema.transport import Transport, transport_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +33,22 @@ class DecodingPlan:
     schema_digest: str
     grammar_digest: str
     digest: str
+    backend: str = ""
     left: tuple[Left, ...] = ()
     abstain: Abstain = "none"
     refused: str = ""
 
 
 def build_plan(
-    schema: DocumentSchema, prefix: str, *, backend: str, compact_json: bool, policy: Policy | None = None
+    schema: DocumentSchema,
+    prefix: str,
+    *,
+    backend: str,
+    compact_json: bool,
+    policy: Policy | None = None,
+    transport: Transport | None = None,
 ) -> DecodingPlan:
-    """Derive the plan of one schema for engines of one grammar back end.
+    """Derive the plan of one schema for engines of one grammar back end; `transport`, if it was made before.
 
     Back-end version and tokenizer are not digested here: they are the engine's, and its fingerprint carries them.
 
@@ -49,7 +56,7 @@ def build_plan(
         SchemaError: no document can satisfy the schema.
     """
     policy = policy or Policy()
-    transport = transport_of(schema.body, backend, policy)
+    transport = transport or transport_of(schema.body, backend, policy)
     if not transport.satisfiable:
         raise SchemaError(
             f"no document can satisfy schema {schema.name}: look for required properties that are forbidden or need "
@@ -65,6 +72,7 @@ def build_plan(
         schema_digest=schema.digest,
         grammar_digest=grammar,
         digest=digest([grammar, schema.digest, prefix]),
+        backend=backend,
         left=transport.left,
         abstain=policy.abstain,
     )

@@ -176,7 +176,7 @@ def _check_patterns(pointer: str, node: Mapping[str, Any]) -> None:
     for pattern in [*patterns, *node.get("patternProperties", {})]:
         try:
             compile_pattern(pattern)
-        except (re.error, ValueError, OverflowError, RecursionError) as error:
+        except (ValueError, OverflowError, RecursionError) as error:
             raise SchemaError(
                 f"at {pointer or '/'}: the validator cannot compile pattern {pattern[:MAX_SHOWN]!r}: {error}",
                 "bad_pattern",

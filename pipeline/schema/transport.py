@@ -15,7 +15,6 @@ from pipeline.schema.shape.emit import emit
 from pipeline.schema.shape.policy import Policy, apply
 from pipeline.schema.shape.read import read
 from pipeline.schema.shape.shapes import NEVER, Left, Shapes
-from pipeline.schema.walk import is_assertion, rebuild
 
 BACKENDS = ("xgrammar", "guidance")
 
@@ -43,14 +42,3 @@ def written(shapes: Shapes, backend: str, policy: Policy | None = None) -> Trans
     shapes, narrowed = apply(shapes, policy or Policy())
     schema, left = emit(shapes, backend)
     return Transport(json.dumps(schema, ensure_ascii=False, separators=(",", ":")), left, narrowed)
-
-
-def transport_schema(body: Mapping[str, Any]) -> Any:
-    """A copy of a loaded schema, in its own key order, without annotations and `x-` keywords."""
-    return rebuild(body, _strip)
-
-
-def _strip(_pointer: str, schema: Any) -> Any:
-    if not isinstance(schema, dict):
-        return schema
-    return {key: value for key, value in schema.items() if is_assertion(key)}

@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from jsonschema import Draft202012Validator, validators
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 
+from pipeline.schema.formats import format_checker
 from pipeline.schema.pattern.search import Finder, compile_finder
-from pipeline.schema.walk import rebuild, resolve
+from pipeline.schema.walk import descend, rebuild, resolve
 
 SEARCH_SECONDS = 1.0
 _MAX_SHOWN = 80
@@ -57,13 +58,10 @@ def validator_of(schema: Mapping[str, Any]) -> Validator:
     """A validator for a schema that `check_schema` let pass. Its methods raise PatternTimeout."""
     # The library picks its own class anew wherever it meets $schema, and would lose the corrections there.
     bare: Any = rebuild(schema, lambda _, node: _without_draft(node))
-
-    def unevaluated(validator: Validator, child: Any, instance: Any, here: Any) -> Iterator[ValidationError]:
-        return _unevaluated(validator, child, instance, here, bare)
-
-    keywords = {**_KEYWORDS, "unevaluatedProperties": unevaluated}
-    kind: Any = validators.extend(Draft202012Validator, keywords)  # type: ignore[no-untyped-call]
-    return kind(bare, format_checker=Draft202012Validator.FORMAT_CHECKER)  # type: ignore[no-any-return]
+    kind: Any = _Validator
+    if any(isinstance(node, Mapping) and "unevaluatedProperties" in node for _, node in descend(bare)):
+        kind = _extended({"unevaluatedProperties": partial(_unevaluated, bare)})  # 1 ms, so only where it is needed
+    return kind(bare, format_checker=format_checker())  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=1024)
@@ -111,7 +109,7 @@ def _additional(validator: Any, child: Any, instance: Any, schema: Any) -> Itera
 
 
 def _unevaluated(
-    validator: Any, child: Any, instance: Any, schema: Mapping[str, Any], root: Any
+    root: Any, validator: Any, child: Any, instance: Any, schema: Mapping[str, Any]
 ) -> Iterator[ValidationError]:
     if not validator.is_type(instance, "object"):
         return
@@ -180,3 +178,10 @@ _KEYWORDS = {
     "patternProperties": _pattern_properties,
     "additionalProperties": _additional,
 }
+
+
+def _extended(more: Mapping[str, Any]) -> Any:
+    return validators.extend(Draft202012Validator, {**_KEYWORDS, **more})  # type: ignore[no-untyped-call]
+
+
+_Validator: Any = _extended({})

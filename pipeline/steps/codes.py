@@ -62,6 +62,8 @@ CODES: dict[str, Code] = {
     "schema_violation": Code("schema", "feedback", "rejected", "a value breaks the schema", salvageable=True),
     "value_not_storable": Code("schema", "feedback", "rejected", "a value does not fit its column", salvageable=True),
     "lone_surrogate": Code("schema", "feedback", "rejected", "a string is not valid Unicode", salvageable=True),
+    "abstained": Code("schema", "never", "degraded", "null for a required field, as the job's policy allows"),
+    "not_applicable": Code("schema", "never", "rejected", "the model says that the document is not of this kind"),
     "not_judged": Code("schema", "never", "rejected", "the validator itself failed on the value"),
     # route: what layer 3 had to give up
     "field_dropped": Code("route", "never", "degraded", "a member was cut or invalid and is left out"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from pipeline.job import PolicyConfig
@@ -11,6 +12,8 @@ from pipeline.schema.plan import DecodingPlan
 from pipeline.steps.codes import CODES
 from pipeline.steps.retry import Step
 from pipeline.steps.salvage import salvage
+
+MAX_WORDS = 500
 
 
 def route(document: Document, plan: DecodingPlan, steps: Sequence[Step], policy: PolicyConfig) -> Outcome:
@@ -60,6 +63,12 @@ def failed(document: Document, plan: DecodingPlan, steps: Sequence[Step], error:
         document_text=document.text,
         work_digest=digest([document.text, plan.digest]),
     )
+
+
+def refused(document: Document, plan: DecodingPlan) -> Document:
+    """A document whose schema no engine can decode under: with that problem, no engine is asked."""
+    problem = Problem("schema_refused", message=plan.refused[:MAX_WORDS])
+    return dataclasses.replace(document, problems=(*document.problems, problem))
 
 
 def blames_engine(outcome: Outcome) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from jsonschema.exceptions import ValidationError
@@ -13,11 +14,13 @@ from jsonschema.protocols import Validator
 from pipeline.records import Draft, JsonValue, Problem
 from pipeline.schema.columns import Column, column_of, misfits
 from pipeline.schema.plan import DecodingPlan
-from pipeline.schema.validator import validator_of
+from pipeline.schema.shape.policy import NOT_APPLICABLE, Abstain
+from pipeline.schema.validator import PatternTimeout, validator_of
 from pipeline.schema.walk import escape
 
 MAX_PROBLEMS = 20
 MAX_REASON = 120
+MAX_ERRORS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,26 +47,36 @@ def validate(draft: Draft, plan: DecodingPlan, attempt: int) -> Draft:
     """The draft with every violation added as a problem, the first MAX_PROBLEMS of them."""
     if not draft.parsed:
         return draft
-    found = list(_bounded(find_problems(draft.value, judge_of(plan), attempt)))
+    if plan.abstain == "document" and draft.value == {NOT_APPLICABLE: True}:
+        found = [Problem("not_applicable", message="the model answered that it is not", attempt=attempt)]
+    else:
+        found = list(_bounded(find_problems(draft.value, judge_of(plan), attempt, may_abstain=plan.abstain)))
     return dataclasses.replace(draft, problems=(*draft.problems, *found)) if found else draft
 
 
-def find_problems(value: JsonValue, judge: Judge, attempt: int) -> Iterator[Problem]:
-    """Everything wrong with a value, as problems with JSON pointers."""
-    seen: set[Problem] = set()
+def find_problems(value: JsonValue, judge: Judge, attempt: int, *, may_abstain: Abstain = "none") -> Iterator[Problem]:
+    """Everything wrong with a value, as problems with JSON pointers.
+
+    Where the model may abstain, a null that the schema refuses is an abstention: true, and less than was asked for.
+    """
+    violations: dict[Problem, None] = {}  # `required` reports once per missing key
     try:
-        for error in judge.validator.iter_errors(value):
-            problem = Problem("schema_violation", _pointer(error), _reason(error), attempt)
-            if problem not in seen:  # `required` reports once per missing key
-                seen.add(problem)
-                yield problem
+        for error in islice(judge.validator.iter_errors(value), MAX_ERRORS):
+            abstained = may_abstain == "nullable" and error.instance is None and bool(error.absolute_path)
+            code = "abstained" if abstained else "schema_violation"
+            violations[Problem(code, _pointer(error), _reason(error), attempt)] = None
     except Exception as error:  # whatever the library or a format check trips over costs this record, not the job
-        yield Problem("not_judged", message=f"the validator failed: {type(error).__name__}", attempt=attempt)
+        words = str(error) if isinstance(error, PatternTimeout) else f"the validator failed: {type(error).__name__}"
+        yield Problem("not_judged", message=words, attempt=attempt)
         return
-    if not seen:
+    halves = list(_surrogates(value))
+    if all(problem.code == "abstained" for problem in violations):
+        told = {problem.pointer for problem in violations} | set(halves)
         for pointer, reason in misfits(judge.column, value):
-            yield Problem("value_not_storable", pointer, reason, attempt)
-    for pointer in _surrogates(value):
+            if pointer not in told:
+                yield Problem("value_not_storable", pointer, reason, attempt)
+    yield from violations
+    for pointer in halves:
         yield Problem("lone_surrogate", pointer, "holds half of a UTF-16 surrogate pair", attempt)
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from jsonschema import Draft202012Validator
-
+from pipeline.schema import formats
 from pipeline.schema.drift.found import ABSENT, Finding
 
 ALL_TYPES = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
@@ -182,7 +181,7 @@ def _opaque(keyword: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Ite
 
 def is_checked(name: str) -> bool:
     """Whether the validator checks a format: what it does not know refuses nothing."""
-    return name in Draft202012Validator.FORMAT_CHECKER.checkers
+    return formats.is_checked(name)
 
 
 def required(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:

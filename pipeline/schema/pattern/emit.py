@@ -1,15 +1,17 @@
 """Trees as anchored regular expressions for the `pattern` keyword of the two grammar back ends.
 
 llguidance 1.7.6 matches the decoded string and reads Rust's dialect. Measured there: repetitions up to {0,5000} cost
-nothing to compile; a long walk through {20000} runs out of the library's own budget; groups nest up to about 100. Whatever the schema, it lets U+007F through only as an escape.
+nothing to compile; a long walk through {20000} runs out of the library's own budget; groups nest up to about 100.
+Whatever the schema, it lets U+007F through only as an escape.
 `guidance_widens` tells where it takes too much.
 
 xgrammar 0.2.8 matches the JSON text between the quotes, so that characters that JSON escapes must be written as
 their escapes. It has two engines. One, chosen for patterns of printable ASCII, drops every `"` and `\\`, escapes
 included, and fails on counts over 128. The other takes everything; one character outside ASCII, here an `é` that
 occurs no times, chooses it. There a free run of a class is cheap (0.01 ms a mask) while a group that is repeated is
-walked for every token of the vocabulary (22 ms), so `x*` is written as runs between escapes; a counted group of many
-characters costs 20 to 70 ms a mask up to 128 times, and beyond that more with every token (1.5 s after 18 tokens).
+walked for every token of the vocabulary (22 ms), so `x*` is written as runs between escapes. A counted group of many
+characters costs 20 to 70 ms for every mask up to 128 times (on a loaded machine), and beyond that more with every
+token (1.5 s after 18 tokens): it is refused, and the count is left to the validator.
 """
 
 from __future__ import annotations
@@ -31,8 +33,9 @@ MAX_EMITTED = 200_000
 """Characters of an emitted expression."""
 MAX_GUIDANCE_COUNT = 10_000
 """Of a repetition: llguidance stopped between 5,000 and 20,000 characters of one walk."""
-MAX_WIDE_COUNT = 128
-"""For xgrammar, of a repetition of groups in which a class has WIDE characters or more."""
+MAX_WIDE_COUNT = 4
+"""For xgrammar, of a repetition of groups in which a class has WIDE characters or more: beyond, every mask of every
+request takes 10 ms and more, which no cache saves."""
 WIDE = 256
 MAX_XGRAMMAR_WAYS = 10_000
 """For xgrammar, the product of the counts of nested counted repetitions: it follows all ways to share a text out."""
@@ -40,7 +43,9 @@ MAX_XGRAMMAR_WAYS = 10_000
 _CFG_MARK = "é{0}"
 _SHORT = {0x22: '"', 0x5C: "\\\\", 8: "b", 12: "f", 10: "n", 13: "r", 9: "t"}
 _ESCAPED = chars([(0, 0x1F), (0x22, 0x22), (0x5C, 0x5C)])
-_RAW = complement(_ESCAPED)
+_SPELLED = chars([(0, 0x1F), (0x22, 0x22), (0x5C, 0x5C), (0x7F, 0x7F)])
+"""What canonical JSON text escapes: what JSON demands, and U+007F, which llguidance takes in no other way."""
+_RAW = complement(_SPELLED)
 _NUL = chars([(0, 0)])
 
 
@@ -127,11 +132,11 @@ class _Guidance:
 
 class _Xgrammar(_Guidance):
     def one(self, node: Chars) -> str:
-        options = [*_escapes(node)]
-        raw = intersection(node, _RAW)
-        if raw != NOTHING:
-            options.insert(0, _class(raw))
-        return options[0] if len(options) == 1 else f"(?:{'|'.join(options)})"
+        raw, escapes = intersection(node, _RAW), _escapes(node)
+        if not escapes:
+            return _class(raw)
+        # Always one group: an escape is several characters of JSON text, and a count may follow.
+        return f"(?:{'|'.join([_class(raw), *escapes] if raw != NOTHING else escapes)})"
 
     def repeated(self, node: Repeat) -> str:
         item = node.item
@@ -175,12 +180,12 @@ def _counts(node: Repeat) -> str:
 
 def _escapes(node: Chars) -> list[str]:
     """JSON's escapes of the characters that need one, as expressions over JSON text."""
-    points = [point for low, high in intersection(node, _ESCAPED).ranges for point in range(low, high + 1)]
+    points = [point for low, high in intersection(node, _SPELLED).ranges for point in range(low, high + 1)]
     options = []
     short = [_SHORT[point] for point in points if point in _SHORT]
     if short:
         options.append(rf"\\[{''.join(short)}]" if len(short) > 1 else rf"\\{short[0]}")
-    for high in (0, 1):
+    for high in (0, 1, 7):
         digits = [f"{point & 15:x}" for point in points if point not in _SHORT and point >> 4 == high]
         both = "".join(digit + digit.upper() if digit.isalpha() else digit for digit in digits)
         if both:

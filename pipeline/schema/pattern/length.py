@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
-from pipeline.schema.pattern.ast import ANY, EMPTY, NOTHING, Alt, Chars, Node, Repeat, Seq, alt, nullable, repeat, seq
+from pipeline.schema.pattern.ast import (
+    ANY,
+    EMPTY,
+    NOTHING,
+    Alt,
+    Chars,
+    Node,
+    Repeat,
+    Seq,
+    alt,
+    check_size,
+    nullable,
+    repeat,
+    seq,
+)
 
 MAX_CUTS = 256
 """How many ways to share out a length `bounded` writes down before it gives up."""
+MAX_STEPS = 100_000
+"""How many nodes `bounded` looks at before it gives up."""
 
 
 def lengths(node: Node) -> tuple[int, int | None]:
@@ -45,14 +61,18 @@ def bounded(node: Node, minimum: int, maximum: int | None) -> Node | None:
 
 
 class _GaveUp(Exception):
-    """Over MAX_CUTS."""
+    """Over MAX_CUTS or MAX_STEPS."""
 
 
 class _Cutter:
     def __init__(self) -> None:
         self._left = MAX_CUTS
+        self._steps = MAX_STEPS
 
     def cut(self, node: Node, minimum: int, maximum: int | None) -> Node:
+        self._steps -= check_size(node)
+        if self._steps < 0:
+            raise _GaveUp
         low, high = lengths(node)
         crossed = maximum is not None and (maximum < minimum or low > maximum)
         if crossed or (high is not None and high < minimum):

@@ -15,6 +15,7 @@ from pipeline.schema.pattern.syntax import Chain, Choice, Edge, Look, Loop, Writ
 
 MAX_LENGTH = 100_000
 MAX_GROUPS = 64
+MAX_RANGES = 20_000
 _MAX_DIGITS = 9
 _CONTROLS = {"n": 10, "t": 9, "r": 13, "f": 12, "v": 11}
 _COUNT = re.compile(r"\{([0-9]+)(,([0-9]*))?\}")
@@ -30,7 +31,7 @@ def read(pattern: str) -> Written:
     Raises:
         Malformed: it is no ECMA 262 regular expression.
         Unsupported: it is one, and uses what this reader leaves out (back-references, unknown properties), or is
-            longer than MAX_LENGTH, or nests more than MAX_GROUPS groups.
+            longer than MAX_LENGTH, nests over MAX_GROUPS groups, or has classes of over MAX_RANGES ranges in all.
     """
     if len(pattern) > MAX_LENGTH:
         raise Unsupported(f"it has {len(pattern)} characters; at most {MAX_LENGTH} are read")
@@ -48,6 +49,7 @@ class _Reader:
         self.text = text
         self.at = 0
         self._nodes = 0
+        self._ranges = 0
 
     def choice(self, depth: int) -> Written:
         if depth > MAX_GROUPS:
@@ -63,8 +65,15 @@ class _Reader:
                 items = []
             else:
                 items.append(self._term(depth))
+                self._count_ranges(items[-1])
         options.append(_chain(items))
         return options[0] if len(options) == 1 else Choice(tuple(options))
+
+    def _count_ranges(self, item: Written) -> None:
+        leaf = item.item if isinstance(item, Loop) else item
+        self._ranges += len(leaf.ranges) if isinstance(leaf, Chars) else 0
+        if self._ranges > MAX_RANGES:
+            raise Unsupported(f"its classes have over {MAX_RANGES} ranges")
 
     def _term(self, depth: int) -> Written:
         char = self.text[self.at]
@@ -117,7 +126,8 @@ class _Reader:
         if char == ".":
             return DOT
         if char == "\\":
-            return self._escape(in_class=False)
+            found = self._escaped(in_class=False)
+            return found if isinstance(found, Chars) else _one(found)
         return _one(ord(char))
 
     def _group(self, depth: int) -> Written:
@@ -162,16 +172,9 @@ class _Reader:
     def _class_atom(self) -> int | Chars:
         char = self.text[self.at]
         self.at += 1
-        return self._escape_in_class() if char == "\\" else ord(char)
-
-    def _escape_in_class(self) -> int | Chars:
-        if self._take("b"):
-            return 8
-        return self._escaped(in_class=True)
-
-    def _escape(self, in_class: bool) -> Chars:
-        found = self._escaped(in_class)
-        return found if isinstance(found, Chars) else _one(found)
+        if char != "\\":
+            return ord(char)
+        return 8 if self._take("b") else self._escaped(in_class=True)
 
     def _escaped(self, in_class: bool) -> int | Chars:
         """What follows a backslash: a code point (half a surrogate pair included) or a class."""

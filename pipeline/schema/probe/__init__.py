@@ -1,1 +1,1 @@
-"""Probe: what a back end holds of a schema, found with instances of it and the real matcher instead of by reading docs."""
+"""Probe: what a back end holds of a schema, found by trying instances of it on the real matcher."""

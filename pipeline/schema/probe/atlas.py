@@ -109,12 +109,13 @@ class Atlas:
         return route
 
     def marks(self) -> list[Mark]:
-        """Everything to try: first what leads to other places, then the first of each scalar, the second, and so on."""
+        """Everything to try: a mark of every place, the farthest first, since others are on the way; then what leads to
+        other places; then the first of each scalar, the second, and so on."""
+        visits = [(n, self.labels[n][0]) for n in range(len(self.places) - 1, -1, -1) if self.labels[n]]
         inner = [(n, label) for n, labels in enumerate(self.labels) if n not in self.values for label in labels]
-        leaves = [
-            (index, (n, label)) for n in self.values for index, label in enumerate(self.labels[n])
-        ]
-        return inner + [mark for _, mark in sorted(leaves, key=lambda leaf: (leaf[0], leaf[1][0]))]
+        leaves = [(index, (n, label)) for n in self.values for index, label in enumerate(self.labels[n])]
+        ordered = visits + inner + [mark for _, mark in sorted(leaves, key=lambda leaf: (leaf[0], leaf[1][0]))]
+        return list(dict.fromkeys(ordered))
 
     def _labels(self, number: int, place: Shape) -> tuple[str, ...]:
         if isinstance(place, Union):

@@ -1,7 +1,7 @@
 """Draw: values of shapes, random but bounded, steered to what has not come up yet.
 
-A drawing starts from the smallest value and has some characters to spend on more: an option that is not the smallest, an
-optional key, another item. So recursion ends by itself. Shapes are a superset of their source: the validator has to
+A drawing starts from the smallest value and has some characters to spend on more: an option that is not the smallest,
+an optional key, another item. So recursion ends by itself. Shapes are a superset of their source: the validator has to
 judge what is drawn.
 """
 
@@ -20,6 +20,9 @@ from pipeline.schema.shape.shapes import NEVER, Array, Object, Property, Shape, 
 
 RICH, LEAN, SMALL = 3000, 200, 0
 """Characters that a drawing may spend beyond the smallest value: to show all, to show something, none."""
+
+MORE = (40, 100, LEAN, LEAN, 500, 500)
+"""When everything came up, some more at random: recursion goes deeper than it has to."""
 
 MAX_DEPTH = 40
 
@@ -41,6 +44,7 @@ class Drawer:
     minimal: Minimal = field(init=False)
     atlas: Atlas = field(init=False)
     seen: set[Mark] = field(default_factory=set)
+    visited: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.minimal = Minimal(self.shapes)
@@ -55,6 +59,7 @@ class Drawer:
         drawing = _Drawing(self, spare, keys, self.atlas.route(target) if target else {})
         value = drawing.draw(self.shapes.root, 0)
         self.seen |= drawing.marks
+        self.visited |= {number for number, _ in drawing.marks}
         return Drawn(value, frozenset(drawing.marks))
 
 
@@ -174,7 +179,7 @@ def draw(shapes: Shapes, rng: random.Random, size: int = LEAN) -> Any:
 
 
 def covering(shapes: Shapes, rng: random.Random, most: int) -> Iterator[Drawn]:
-    """Up to `most` values that together cover the marks of a schema; ends when everything came up.
+    """Up to `most` values that together cover the marks of a schema; ends soon after everything came up.
 
     The first shows as much as possible, the second is a smallest one; each further one goes for something new.
     """
@@ -184,6 +189,7 @@ def covering(shapes: Shapes, rng: random.Random, most: int) -> Iterator[Drawn]:
 def covered_by(drawer: Drawer, most: int) -> Iterator[Drawn]:
     """`covering` with a drawer that the caller keeps."""
     marks = drawer.atlas.marks()
+    places = len(drawer.atlas.places)
     drawn = 0
     for spare, keys in ((RICH, 1.0), (SMALL, 0.0)):
         if drawn < most:
@@ -192,11 +198,13 @@ def covered_by(drawer: Drawer, most: int) -> Iterator[Drawn]:
     for index, mark in enumerate(marks):
         if drawn >= most:
             return
-        if mark in drawer.seen:
+        if mark in drawer.seen or (index < places and mark[0] in drawer.visited):
             continue
         yield from _tried(drawer, mark, LEAN, (0.0, 0.3, 0.8)[index % 3])
         drawer.seen.add(mark)  # whether or not it came up: once is enough
         drawn += 1
+    for spare in MORE[: most - drawn]:
+        yield from _tried(drawer, None, spare, 0.5)
 
 
 def _tried(drawer: Drawer, mark: Mark | None, spare: int, keys: float) -> Iterator[Drawn]:

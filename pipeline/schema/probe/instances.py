@@ -17,7 +17,9 @@ from jsonschema.exceptions import ValidationError
 
 from pipeline.schema.probe import sites as site_list
 from pipeline.schema.probe.draw import Drawer, covered_by
+from pipeline.schema.probe.found import Instances, Valid, Violation
 from pipeline.schema.probe.mutate import aimed, anyhow
+from pipeline.schema.probe.repair import repaired, same
 from pipeline.schema.probe.spots import Spot, get, put, spots
 from pipeline.schema.shape.canonical import canonical_text
 from pipeline.schema.shape.shapes import Shapes, Site
@@ -29,7 +31,7 @@ ENOUGH = 3
 NEIGHBOURS = 2
 """Valid values that come of mutations aimed at one site."""
 
-MAX_DRAWN = 80
+MAX_DRAWN = 160
 MAX_TRIES = 24
 """Mutations that are judged for one site at one spot."""
 
@@ -49,57 +51,16 @@ DRAWING_SHARE = 0.4
 """Of the time, for drawing; the rest is for mutations."""
 
 _MAX_REPAIRS = 4
-_NUMBERS, _STRINGS, _LISTS, _OBJECTS = (int, float), (str,), (list,), (dict,)
-_JUDGED: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys("minimum exclusiveMinimum maximum exclusiveMaximum multipleOf".split(), _NUMBERS),
-    **dict.fromkeys("minLength maxLength pattern format".split(), _STRINGS),
-    **dict.fromkeys("minItems maxItems uniqueItems contains minContains maxContains items".split(), _LISTS),
-    **dict.fromkeys("prefixItems unevaluatedItems".split(), _LISTS),
-    **dict.fromkeys("required dependentRequired additionalProperties unevaluatedProperties".split(), _OBJECTS),
-    **dict.fromkeys("minProperties maxProperties patternProperties propertyNames properties".split(), _OBJECTS),
-}
-"""The types that a keyword judges; others say nothing about it."""
+_BORDERED = frozenset(
+    {
+        *("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"),
+        *("minLength", "maxLength", "pattern", "format", "enum", "const"),
+        *("minItems", "maxItems", "uniqueItems", "contains", "minProperties", "maxProperties", "anyOf", "oneOf", "not"),
+    }
+)
+"""Keywords that a back end may hold too tightly: a neighbour is looked for."""
 
-
-
-@dataclass(frozen=True, slots=True)
-class Valid:
-    """A value that the body accepts, as canonical text, and the sites that judge a part of it.
-
-    A neighbour comes from `base` (a position in the list) by a change of the part that `aim` judges, and nothing else.
-    """
-
-    text: str
-    sites: frozenset[Site]
-    base: int | None = None
-    aim: Site | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """A value that the body refuses at `site` and nowhere else; `base` is the valid one that it was made from."""
-
-    text: str
-    value: Any
-    site: Site
-    base: int | None = None
-
-
-@dataclass(frozen=True)
-class Instances:
-    """What was found for one body. `sites` are all its sites; `complete` is whether the time was enough."""
-
-    body: Mapping[str, Any]
-    sites: tuple[Site, ...]
-    valid: tuple[Valid, ...]
-    violations: Mapping[Site, tuple[Violation, ...]]
-    complete: bool
-    seconds: float
-
-    @property
-    def unfound(self) -> tuple[Site, ...]:
-        """Sites without a violation."""
-        return tuple(site for site in self.sites if site not in self.violations)
+_KINDS: dict[str, tuple[type, ...]] = {"number": (int, float), "string": (str,), "array": (list,), "object": (dict,)}
 
 
 def instances(body: Mapping[str, Any], shapes: Shapes, budget_seconds: float = 2.0, seed: int = 0) -> Instances:
@@ -137,7 +98,7 @@ class _Search:
         self._draw()
         self._mutate(self._aimed)
         self._mutate(self._anyhow)
-        found = {site: tuple(self.violations[site]) for site in self.sites if site in self.violations}
+        found = {site: tuple(self.violations[site]) for site in self.sites if self.violations.get(site)}
         seconds = time.monotonic() - self.start
         complete = seconds < self.budget
         return Instances(self.body, self.sites, tuple(self.valid), found, complete, seconds)
@@ -154,10 +115,10 @@ class _Search:
                     self._keep(value, None, None)
                     break
                 self._violates(value, errors, None)
-                repaired = _repaired(value, errors)
-                if repaired is None:
+                changed = repaired(value, errors)
+                if changed is None:
                     break
-                value = repaired
+                value = changed
             if self._is_late(DRAWING_SHARE):
                 return
 
@@ -210,7 +171,7 @@ class _Search:
 
     def _bases(self, site: Site) -> list[tuple[int, Spot]]:
         """Spots where a site has its say on a part of its type, in the smallest values."""
-        kind = _JUDGED.get(site[1])
+        kind = _KINDS.get(site_list.JUDGED.get(site[1], ""))
         found = [
             (base, spot)
             for base, spot in self.bases.get(site[0], ())
@@ -226,18 +187,29 @@ class _Search:
         part = get(whole, spot)
         neighbours = further = 0
         for other in islice(parts(site, part), MAX_TRIES):
-            if (spot.is_name and not isinstance(other, str)) or _same(other, part):
+            if (spot.is_name and not isinstance(other, str)) or same(other, part):
+                continue
+            breaks = self._breaks(site, other)
+            if breaks is None or (further and breaks) or (not breaks and neighbours >= NEIGHBOURS):
                 continue
             value = put(whole, spot, other)
             errors = self._judge(value)
             if errors:
                 self._violates(value, errors, base, site)
-            elif neighbours < NEIGHBOURS and self._keep(value, base, site) is not None:
+            elif self._keep(value, base, site) is not None:
                 neighbours += 1
             if self._has(site, wanted):
                 further += 1
-            if self._is_late() or further > MAX_FURTHER or (further and neighbours):
+            enough = neighbours or site[1] not in _BORDERED or further > MAX_FURTHER
+            if self._is_late() or (further and enough):
                 return
+
+    def _breaks(self, site: Site, part: Any) -> bool | None:
+        """Whether a part violates a site; None if it violates other keywords there. Quicker than judging all."""
+        validator = self.source.validator.evolve(schema=self.source.nodes[site[0]])
+        keywords = {str(error.relative_schema_path[0]) for error in islice(validator.iter_errors(part), 20)}
+        alike = {"minContains": "contains", "maxContains": "contains"}.get(site[1], site[1])
+        return False if not keywords else True if keywords == {alike} else None
 
     def _aimed(self, site: Site, part: Any) -> Iterator[Any]:
         yield from aimed(site[1], self.source.nodes[site[0]], part)
@@ -245,19 +217,3 @@ class _Search:
     def _anyhow(self, site: Site, part: Any) -> Iterator[Any]:
         if not self.violations.get(site):
             yield from anyhow(part, self.rng)
-
-
-def _same(one: Any, other: Any) -> bool:
-    return type(one) is type(other) and bool(one == other)
-
-
-def _repaired(value: Any, errors: list[ValidationError]) -> Any:
-    """The value without the duplicates that an error complains of; None if no error is of that kind."""
-    for error in errors:
-        if error.validator == "uniqueItems":
-            kept: list[Any] = []
-            for item in error.instance:
-                if not any(_same(item, other) for other in kept):
-                    kept.append(item)
-            return put(value, Spot(tuple(error.absolute_path)), kept)
-    return None

@@ -118,7 +118,7 @@ class Minimal:
         return self._scalars[id(shape)]
 
     def _settle(self, named: Mapping[str, Shape]) -> None:
-        """Sizes only ever fall from infinity, each to that of a finite value: a name is redone when a part of it fell."""
+        """Sizes fall from infinity, each to that of a finite value: a name is redone when a part of it fell."""
         users: dict[str, set[str]] = defaultdict(set)
         for name, shape in named.items():
             for part in inside(shape):

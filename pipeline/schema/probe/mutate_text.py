@@ -25,7 +25,11 @@ _WRONG = {
     "hostname": ("-a.example", "a_b.example", "a..b", f"{'a' * 64}.example"),
     "ipv4": ("256.1.1.1", "1.2.3", "01.2.3.4", "1.2.3.4.5"),
     "ipv6": ("1::2::3", "12345::", ":::", "g::1"),
-    "uuid": ("2eb8aa08-aa98-11ea-b4aa-73b441d1638", "zeb8aa08-aa98-11ea-b4aa-73b441d16380", "2eb8aa08aa9811eab4aa73b441d16380"),
+    "uuid": (
+        "2eb8aa08-aa98-11ea-b4aa-73b441d1638",
+        "zeb8aa08-aa98-11ea-b4aa-73b441d16380",
+        "2eb8aa08aa9811eab4aa73b441d16380",
+    ),
     "uri": ("no scheme", "//host/path", ":", "http://exa mple.org"),
     "uri-reference": ("\\\\back", "a b", "%zz"),
     "iri": ("no scheme", ":"),

@@ -1,9 +1,10 @@
 """Sites: the keywords of a body that can be violated, each where it stands, and which of them an error violates.
 
-Left out are keywords that cannot refuse anything where they stand (`required: []`, unknown keywords and formats), those whose
-children are the sites (`properties`, `allOf`, `items` with a schema, `$ref`), and everything below `not`, `if`,
-`contains`, `unevaluated…`, which report as a whole. A `type` beside constants that are all of it is theirs. `type`, `const` and `enum` right at a branch of a union are that
-union's: if they fail, another branch is meant.
+Left out are keywords that cannot refuse anything where they stand (`required: []`, unknown keywords and formats, those
+of another type than the `type` beside them), those whose children are the sites (`properties`, `allOf`, `items` with a
+schema, `$ref`), and everything below `not`, `if`, `contains`, `unevaluated…`, which report as a whole. A `type` beside
+constants that are all of it is theirs. `type`, `const` and `enum` right at a branch of a union are that union's: if
+they fail, another branch is meant.
 """
 
 from __future__ import annotations
@@ -39,11 +40,19 @@ _NOTHING: dict[str, Any] = {
     "dependentRequired": {},
     "not": False,
 }
-_ASSERTIONS = frozenset(
-    """type enum const minimum exclusiveMinimum maximum exclusiveMaximum multipleOf minLength maxLength pattern format
-    minItems maxItems uniqueItems contains minContains maxContains minProperties maxProperties required
-    dependentRequired not anyOf oneOf unevaluatedItems unevaluatedProperties""".split()
-)
+JUDGED: dict[str, str] = {
+    **dict.fromkeys(("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"), "number"),
+    **dict.fromkeys(("minLength", "maxLength", "pattern", "format"), "string"),
+    **dict.fromkeys(("minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains"), "array"),
+    **dict.fromkeys(("items", "prefixItems", "unevaluatedItems"), "array"),
+    **dict.fromkeys(("required", "dependentRequired", "dependentSchemas", "minProperties", "maxProperties"), "object"),
+    **dict.fromkeys(("properties", "patternProperties", "additionalProperties", "propertyNames"), "object"),
+    "unevaluatedProperties": "object",
+}
+"""The type that a keyword judges; of others it says nothing."""
+
+_ASSERTIONS = frozenset({*JUDGED, "type", "enum", "const", "not", "anyOf", "oneOf"}) - _HOLDERS
+
 _SILENT = frozenset({"$ref", "$defs", "definitions", "if", "properties"})
 _RENAMED = frozenset({"minContains", "maxContains"})
 Taken = Mapping[str, Sequence[Spot]]
@@ -79,6 +88,8 @@ def reachable(body: Mapping[str, Any]) -> dict[str, tuple[Any, bool]]:
         if "$ref" in node:
             queue.append((target(node["$ref"]), resolve(body, node["$ref"]), at_branch))
         for keyword, step, child in children(node):
+            if _is_idle(node, keyword):
+                continue
             if keyword not in _WHOLE and keyword not in ("$defs", "definitions"):
                 stays = keyword in UNIONS or (at_branch and keyword in IN_PLACE)
                 queue.append((pointer + step, child, stays))
@@ -86,7 +97,7 @@ def reachable(body: Mapping[str, Any]) -> dict[str, tuple[Any, bool]]:
 
 
 def _can_refuse(node: Mapping[str, Any], keyword: str, value: Any) -> bool:
-    if keyword in _NOTHING and value == _NOTHING[keyword]:
+    if _is_idle(node, keyword) or (keyword in _NOTHING and value == _NOTHING[keyword]):
         return False
     if keyword in _HOLDERS or keyword in _SILENT:
         return _holds_false(node, keyword, value)
@@ -96,6 +107,14 @@ def _can_refuse(node: Mapping[str, Any], keyword: str, value: Any) -> bool:
         named = {value} if isinstance(value, str) else set(value)
         return not named >= set(TYPES) and not _is_implied(node)
     return keyword in _ASSERTIONS and not (keyword in _RENAMED and "contains" not in node)
+
+
+def _is_idle(node: Mapping[str, Any], keyword: str) -> bool:
+    """Whether a keyword judges a type that the `type` beside it refuses altogether."""
+    if "type" not in node or keyword not in JUDGED:
+        return False
+    named = {node["type"]} if isinstance(node["type"], str) else set(node["type"])
+    return JUDGED[keyword] not in {"number" if name == "integer" else name for name in named}
 
 
 def _is_implied(node: Mapping[str, Any]) -> bool:
@@ -119,7 +138,9 @@ class Judge:
     body: Mapping[str, Any]
     known: frozenset[Site]
 
-    def sites(self, errors: Iterable[ValidationError], taken: Taken | None = None, aim: Site | None = None) -> set[Site]:
+    def sites(
+        self, errors: Iterable[ValidationError], taken: Taken | None = None, aim: Site | None = None
+    ) -> set[Site]:
         """The sites of an instance's errors; reading stops as soon as there are two. For the rest see `site`."""
         found: set[Site] = set()
         for error in errors:
@@ -133,8 +154,9 @@ class Judge:
 
         An error of a union counts at one site inside a branch, if that is the only one violated in the branch that was
         meant; otherwise, and where the union is what was aimed at, at the union. Meant is the branch that the instance
-        satisfied before it was changed (`taken`, see `spots`). Where that is not known or not one branch, it is the
-        branch that fails least by what tells branches apart (see `_strength`), if each other one does fail by that.
+        satisfied before it was changed (`taken`, see `spots`); of several the one that now violates just what was aimed
+        at. Where it satisfied none, it is the branch that fails least by what tells branches apart (see `_strength`),
+        if each other one does fail by that.
         """
         return self._site(error, taken or {}, aim, 0)
 
@@ -147,29 +169,29 @@ class Judge:
         branches: dict[Any, list[ValidationError]] = {}
         for inner in islice(error.context or (), MAX_CONTEXT):
             branches.setdefault(inner.relative_schema_path[0], []).append(inner)
-        meant = _taken(error, branches, f"{pointer}/{keyword}", taken)
-        if meant is None:
-            meant = _likely(branches)
-        if meant is not None:
-            found = {self._site(_whole(inner), taken, aim, depth + 1) for inner in branches[meant]}
-            if len(found) == 1 and found <= self.known:
-                return found.pop()
-        return pointer, keyword
+        found = {
+            index: {self._site(_whole(inner), taken, aim, depth + 1) for inner in branches[index]}
+            for index in _meant(error, branches, f"{pointer}/{keyword}", taken)
+        }
+        if aim is not None and {aim} in found.values():
+            return aim
+        inside = next(iter(found.values())) if len(found) == 1 else set()
+        return inside.pop() if len(inside) == 1 and inside <= self.known else (pointer, keyword)
 
 
-def _taken(error: ValidationError, branches: Iterable[Any], union: str, taken: Taken) -> Any:
-    """The branch that was satisfied at the place of an error; None if it was none or several."""
+def _meant(
+    error: ValidationError, branches: Mapping[Any, list[ValidationError]], union: str, taken: Taken
+) -> list[Any]:
+    """The branches that were satisfied at the place of an error; if none was, the likely one."""
     path = tuple(error.absolute_path)
     found = [index for index in branches if any(spot.path == path for spot in taken.get(f"{union}/{index}", ()))]
-    return found[0] if len(found) == 1 else None
+    return found or _likely(branches)
 
 
-def _likely(branches: Mapping[Any, list[ValidationError]]) -> Any:
+def _likely(branches: Mapping[Any, list[ValidationError]]) -> list[Any]:
     strengths = {index: max(map(_strength, errors)) for index, errors in branches.items()}
-    if not strengths:
-        return None
-    least, *others = sorted(strengths, key=lambda index: strengths[index])
-    return None if any(strengths[index] in (0, strengths[least]) for index in others) else least
+    least, *others = sorted(strengths, key=lambda index: strengths[index]) or [None]
+    return [] if least is None or any(strengths[index] in (0, strengths[least]) for index in others) else [least]
 
 
 def _strength(error: ValidationError) -> int:

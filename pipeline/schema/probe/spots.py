@@ -80,7 +80,9 @@ class _Walk:
             if taken in node:
                 yield f"{pointer}/{taken}"
         if isinstance(value, dict):
-            yield from (f"{pointer}/dependentSchemas/{escape(key)}" for key in node.get("dependentSchemas", ()) if key in value)
+            yield from (
+                f"{pointer}/dependentSchemas/{escape(key)}" for key in node.get("dependentSchemas", ()) if key in value
+            )
 
     def _accepts(self, pointer: str, value: Any) -> bool:
         self.tried += 1
@@ -123,7 +125,7 @@ def get(value: Any, spot: Spot) -> Any:
 
 
 def put(value: Any, spot: Spot, part: Any) -> Any:
-    """The value with another part at a spot; what is around it is shared. A name that exists already swallows the other."""
+    """The value with another part at a spot; what is around it is shared. A key of the same name is replaced."""
     return _put(value, spot.path, part, spot.is_name)
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from pipeline.errors import SchemaError
-from pipeline.schema.probe.instances import Instances, Valid, Violation
+from pipeline.schema.probe.found import Instances, Valid, Violation
 from pipeline.schema.shape.announced import unannounced
 from pipeline.schema.shape.shapes import Left, Site
 from pipeline.schema.validator import validator_of
@@ -69,7 +69,11 @@ class Report:
 
     def mask_quantile(self, share: float) -> float:
         """Seconds under which that share of the masks took; 0 without masks."""
-        return self.mask_seconds[min(len(self.mask_seconds) - 1, int(share * len(self.mask_seconds)))] if self.mask_seconds else 0.0
+        return (
+            self.mask_seconds[min(len(self.mask_seconds) - 1, int(share * len(self.mask_seconds)))]
+            if self.mask_seconds
+            else 0.0
+        )
 
 
 def probe(
@@ -103,26 +107,21 @@ class _Probe:
     def report(self) -> Report:
         accepted: dict[int, bool] = {}
         for index, valid in enumerate(self.instances.valid):
-            if time.monotonic() > self.until:
+            taken = self._accepts(valid.text)
+            if taken is None:
                 break
-            accepted[index] = self._accepts(valid.text)
+            accepted[index] = taken
         verdicts: dict[Site, Verdict] = {site: Verdict("unproven") for site in self.instances.sites}
-        got_through: list[Violation] = []
+        passed: list[Violation] = []
         complete = len(accepted) == len(self.instances.valid)
         for site, violations in self.instances.violations.items():
-            if time.monotonic() > self.until:
-                complete = False
-                break
-            passed = [violation for violation in violations if self._gets_through(violation.text)]
-            got_through += passed
-            proven = any(violation.base is None or accepted.get(violation.base, False) for violation in violations)
-            if passed:
-                verdicts[site] = Verdict("dropped", passed[0].text[:MAX_SHOWN])
-            elif proven and any(accepted.values()):
-                verdicts[site] = Verdict("enforced", violations[0].text[:MAX_SHOWN])
+            tried = [(violation, self._gets_through(violation.text)) for violation in violations]
+            complete = complete and all(taken is not None for _, taken in tried)
+            passed += [violation for violation, taken in tried if taken]
+            verdicts[site] = _of_site(tried, accepted)
         verdicts |= _over_tight(self.instances, accepted)
         lost = tuple(self.instances.valid[index].text for index, taken in accepted.items() if not taken)
-        return Report(verdicts, lost, tuple(self._leaks(got_through)), "", tuple(sorted(self.masks)), complete)
+        return Report(verdicts, lost, tuple(self._leaks(passed)), "", tuple(sorted(self.masks)), complete)
 
     def _leaks(self, violations: Iterable[Violation]) -> Iterable[Leak]:
         validator = validator_of(self.instances.body)
@@ -131,12 +130,14 @@ class _Probe:
             if found:
                 yield Leak(violation.text, tuple(found))
 
-    def _accepts(self, text: str) -> bool:
-        """Whether a text can be decoded: each token allowed and accepted, no error, and the end accepting."""
+    def _accepts(self, text: str) -> bool | None:
+        """Whether a text can be decoded: every token allowed and accepted, no error, the end accepting. None: late."""
         matcher = self.matcher_of()
         if matcher.error():
             return False
         for number, token in enumerate(self.encode(text)):
+            if time.monotonic() > self.until:
+                return None
             start = time.perf_counter()
             mask = matcher.mask()
             self.masks.append(time.perf_counter() - start)
@@ -144,12 +145,24 @@ class _Probe:
                 return False
         return matcher.finished() and not matcher.error()
 
-    def _gets_through(self, text: str) -> bool:
+    def _gets_through(self, text: str) -> bool | None:
         """As `_accepts`; masks are only looked at where the tokens are accepted one by one."""
+        if time.monotonic() > self.until:
+            return None
         matcher = self.matcher_of()
         if matcher.error() or not all(map(matcher.accept, self.encode(text))) or not matcher.finished():
             return False
         return self._accepts(text)
+
+
+def _of_site(tried: Sequence[tuple[Violation, bool | None]], accepted: Mapping[int, bool]) -> Verdict:
+    for violation, taken in tried:
+        if taken:
+            return Verdict("dropped", violation.text[:MAX_SHOWN])
+    for violation, taken in tried:
+        if taken is False and violation.base is not None and accepted.get(violation.base):
+            return Verdict("enforced", violation.text[:MAX_SHOWN])
+    return Verdict("unproven")
 
 
 def is_allowed(mask: Any, token: int) -> bool:

@@ -48,8 +48,12 @@ def walk(matcher: Matcher, choose: Choose, end_ids: Collection[int], most: int =
 
 
 def walks(
-    matcher_of: Callable[[], Matcher], chooser_of: Callable[[int], Choose], end_ids: Collection[int], count: int
+    matcher_of: Callable[[], Matcher],
+    chooser_of: Callable[[int], Choose],
+    end_ids: Collection[int],
+    count: int,
+    most: int = MAX_TOKENS,
 ) -> tuple[Counter[End], tuple[Walk, ...]]:
     """How many seeded walks ended how, and the walks. `chooser_of(seed)` gives the choices of one answer."""
-    made = tuple(walk(matcher_of(), chooser_of(seed), end_ids) for seed in range(count))
+    made = tuple(walk(matcher_of(), chooser_of(seed), end_ids, most) for seed in range(count))
     return Counter(one.end for one in made), made

@@ -36,9 +36,7 @@ def _is_announced(body: Mapping[str, Any], error: ValidationError, start: tuple[
     if any(site in spoken or (site[0], "*") in spoken for site in visited):
         return True
     pointer, keyword = visited[-1]
-    if not isinstance(
-        error.validator, str
-    ):  # `false`: jsonschema does not say which one below this place
+    if not isinstance(error.validator, str):  # `false`: jsonschema does not say which one below this place
         below = f"{pointer}/" if keyword == "*" else f"{pointer}/{keyword}/"
         return any(f"{place}/{name}/".startswith(below) for place, name in spoken)
     if keyword not in ("anyOf", "oneOf") or not error.context:

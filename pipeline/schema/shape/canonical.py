@@ -1,7 +1,8 @@
 """Canonical form: the one spelling of a record that every transport schema has to be able to produce.
 
 Compact JSON; declared keys in the order of the schema's text, undeclared ones after them in their own order; numbers
-in plain decimals with no digit too many, whole numbers without a fraction; the shortest string escapes.
+in plain decimals with no digit too many, whole numbers without a fraction; the shortest string escapes, and DEL is
+escaped as control characters are (llguidance takes it in no other way).
 """
 
 from __future__ import annotations
@@ -59,11 +60,9 @@ def _of_key(source: Source, places: Conjunction, key: str) -> Iterator[str]:
 
 def _spell(value: Any) -> str:
     if isinstance(value, dict):
-        return (
-            "{" + ",".join(f"{json.dumps(key, ensure_ascii=False)}:{_spell(item)}" for key, item in value.items()) + "}"
-        )
+        return "{" + ",".join(f"{_spell(key)}:{_spell(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(_spell, value)) + "]"
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() else format(Decimal(repr(value)), "f")
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from pipeline.schema.pattern.ast import Unsupported
-from pipeline.schema.pattern.emit import to_guidance, to_xgrammar
+from pipeline.schema.pattern.ast import Node, Unsupported
+from pipeline.schema.pattern.emit import guidance_widens, to_guidance, to_xgrammar
 from pipeline.schema.pattern.length import any_string, bounded
 from pipeline.schema.shape.shapes import Literals, Number, Site, Text
 
@@ -143,6 +143,9 @@ def _guidance_text(shape: Text, drop: Drop) -> dict[str, Any]:
             patterns.append(to_guidance(node))
         except Unsupported as error:
             drop(site, str(error))
+            continue
+        if guidance_widens(node):
+            drop(site, "llguidance lets quotes and backslashes through in a class that has all control characters")
     if patterns:
         schema["pattern"] = patterns[0]
     if len(patterns) > 1:
@@ -150,34 +153,55 @@ def _guidance_text(shape: Text, drop: Drop) -> dict[str, Any]:
     return schema
 
 
+_UNCOUNTED = "xgrammar cannot count these characters, or only at a cost to every mask"
+
+
 def _xgrammar_text(shape: Text, drop: Drop) -> dict[str, Any]:
     """xgrammar matches patterns against the JSON text between the quotes, its length keywords refuse every escape, and
     vLLM refuses a pattern beside them: so everything has to be said in one pattern, written for the JSON text."""
-    lengths = bool(shape.minimum) or shape.maximum is not None
-    if not shape.patterns and not lengths:
-        return {"type": "string"}
-    nodes = list(shape.patterns)
-    chosen = any_string(shape.minimum, shape.maximum) if not nodes else nodes[0][1]
-    for site, _ in nodes[1:]:
+    why = ""
+    for site, _ in shape.patterns[1:]:
         drop(site, "xgrammar takes one pattern a string")
-    if nodes and lengths:
+    for node, dropped in _xgrammar_candidates(shape):
+        try:
+            pattern = to_xgrammar(node)
+        except Unsupported as error:
+            why = str(error)
+            continue
+        for keyword in dropped:
+            _drop_keyword(
+                shape, keyword, drop, _UNCOUNTED
+            )
+        return {"type": "string", "pattern": pattern}
+    for site, _ in shape.patterns[:1]:
+        drop(site, why)
+    if shape.minimum or shape.maximum is not None:
+        for keyword in ("minLength", "maxLength"):
+            _drop_keyword(
+                shape, keyword, drop, _UNCOUNTED
+            )
+    return {"type": "string"}
+
+
+def _xgrammar_candidates(shape: Text) -> Iterator[tuple[Node, tuple[str, ...]]]:
+    """Patterns for a string shape, the one that holds most first, each with the keywords that it does not hold."""
+    chosen = shape.patterns[0][1] if shape.patterns else None
+    lengths = bool(shape.minimum) or shape.maximum is not None
+    if chosen is not None and lengths:
         narrowed = bounded(chosen, shape.minimum, shape.maximum)
-        if narrowed is None:
-            _drop_lengths(shape, drop, "the length of this pattern's strings cannot be written into the pattern")
-        else:
-            chosen = narrowed
-    try:
-        return {"type": "string", "pattern": to_xgrammar(chosen)}
-    except Unsupported as error:
-        for site, _ in nodes[:1]:
-            drop(site, str(error))
-        _drop_lengths(shape, drop, str(error))
-        return {"type": "string"}
+        if narrowed is not None:
+            yield narrowed, ()
+    if chosen is not None:
+        yield chosen, ("minLength", "maxLength") if lengths else ()
+    elif lengths:
+        yield any_string(shape.minimum, shape.maximum), ()
+        if shape.minimum:
+            yield any_string(shape.minimum, None), ("maxLength",)
 
 
-def _drop_lengths(shape: Text, drop: Drop, why: str) -> None:
+def _drop_keyword(shape: Text, keyword: str, drop: Drop, why: str) -> None:
     for site in shape.sites:
-        if site[1] in ("minLength", "maxLength"):
+        if site[1] == keyword:
             drop(site, why)
 
 

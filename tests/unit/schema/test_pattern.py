@@ -150,6 +150,7 @@ def test_the_dialect_is_that_of_ecma_262(pattern: str, yes: list[str], no: list[
         ("a" * 100_001, "characters"),
         ("ab" * 15_000, "parts"),
         ("(^|a)" * 70, "anchors"),
+        (r"[\p{L}\p{N}]" * 100, "ranges"),
     ],
 )
 def test_what_no_tree_holds_is_unsupported_with_the_reason(pattern: str, reason: str) -> None:
@@ -159,7 +160,8 @@ def test_what_no_tree_holds_is_unsupported_with_the_reason(pattern: str, reason:
 
 @pytest.mark.parametrize(
     "pattern",
-    ["a**", "*a", "^*", "a|*", "(a", "a)", "[a", "[z-a]", "a{2,1}", "(?i)a", "(?P<n>a)", "\\", r"\u{110000}", r"\xg", r"\p", "a{2}{3}"],
+    ["a**", "*a", "^*", "a|*", "(a", "a)", "[a", "[z-a]", "a{2,1}", "(?i)a", "(?P<n>a)", "\\", r"\u{110000}", r"\xg",
+     r"\p", "a{2}{3}"],
 )  # fmt: skip
 def test_what_is_no_regular_expression_is_malformed(pattern: str) -> None:
     with pytest.raises(Malformed):

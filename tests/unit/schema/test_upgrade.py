@@ -204,7 +204,6 @@ EXCEPTIONS = {
     "optional/format/": "how exact the format checks are is a matter of the validator, not of the draft",
     "optional/content.json": "contentMediaType and contentEncoding are annotations since 2019-09",
     "optional/dependencies-compatibility.json": "2019-09 has no `dependencies`; heeding it is an option of validators",
-    "optional/ecmascript-regex.json": "regular expressions are a matter of the validator, not of the draft",
 }
 
 

@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 from support import codes, plan_of, schema_and_record
 
 from pipeline.records import Draft, Problem
+from pipeline.schema.shape.policy import Policy
 from pipeline.schema.walk import resolve
+from pipeline.steps.route import status_of
 from pipeline.steps.validate import MAX_PROBLEMS, MAX_REASON, validate
+
+GOOD_BODY = {
+    "type": "object",
+    "properties": {"vendor": {"type": "string"}, "count": {"type": "integer"}},
+    "required": ["vendor", "count"],
+}
 
 
 def problems(body: Any, value: Any) -> tuple[Problem, ...]:
@@ -73,7 +81,6 @@ def test_missing_members_point_at_the_parent_and_are_named_once() -> None:
         ({"pattern": r"^a\sb[$.]$"}, "a b_", "a\u00a0b$"),
         ({"pattern": "b"}, "ac", "abc"),
         ({"enum": ["a", 1]}, True, 1),
-        (False, 1, None),
     ],
 )
 def test_a_bad_value_is_found_and_a_good_one_is_not(schema: Any, bad: Any, good: Any) -> None:
@@ -164,3 +171,31 @@ def test_two_schemas_of_one_digest_keep_their_own_column_order() -> None:
     assert one.schema_digest == two.schema_digest
     names = [[name for name, _ in judge_of(plan).column.fields] for plan in (one, two)]
     assert names == [["a", "b"], ["b", "a"]]
+
+
+def test_null_for_a_required_leaf_is_an_abstention_where_the_policy_allows_it() -> None:
+    allowed = plan_of(GOOD_BODY, "abstain@1", Policy(abstain="nullable"))
+    strict = plan_of(GOOD_BODY, "abstain@2")
+    draft = Draft(value={"vendor": None, "count": 3}, parsed=True)
+    (problem,) = validate(draft, allowed, 1).problems
+    assert (problem.code, problem.pointer) == ("abstained", "/vendor")
+    assert codes(validate(draft, strict, 1)) == ["schema_violation"]
+    assert status_of(validate(draft, allowed, 1)) == "degraded"
+
+
+def test_an_abstention_hides_neither_another_violation_nor_a_value_that_no_column_holds() -> None:
+    plan = plan_of(GOOD_BODY, "abstain@3", Policy(abstain="nullable"))
+    both = validate(Draft(value={"vendor": None, "count": "three"}, parsed=True), plan, 1)
+    assert sorted(codes(both)) == ["abstained", "schema_violation"]
+    large = validate(Draft(value={"vendor": None, "count": 2**64}, parsed=True), plan, 1)
+    assert sorted(codes(large)) == ["abstained", "value_not_storable"]
+
+
+def test_a_document_that_the_model_calls_not_applicable_is_rejected_as_such_and_only_where_that_was_offered() -> None:
+    value = {"not_applicable": True}
+    offered = plan_of(GOOD_BODY, "abstain@4", Policy(abstain="document"))
+    assert codes(validate(Draft(value=value, parsed=True), offered, 1)) == ["not_applicable"]
+    assert status_of(validate(Draft(value=value, parsed=True), offered, 1)) == "rejected"
+    assert set(codes(validate(Draft(value=value, parsed=True), plan_of(GOOD_BODY, "abstain@5"), 1))) == {
+        "schema_violation"
+    }
