@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from pipeline import __version__
+from pipeline import __version__, commands
 from pipeline.errors import GristmillError
 from pipeline.observe.visible import cell, console_on, visible, visible_id
 from pipeline.records import STATUSES, Manifest
@@ -84,10 +84,19 @@ class _Watcher:
         if event == "opened":
             self._run = value
             self._nothing_to_do = value.manifest() is not None
+        elif event == "planned":
+            self._planned(value)
         elif event == "scanned":
             self._scanned(value)
         else:
             self.reporter.update(value)
+
+    def _planned(self, plans: Any) -> None:
+        from pipeline.compile.report import short_form
+        from pipeline.observe.checked import line
+
+        for brief in short_form(plans):
+            self._console.print(line(brief), soft_wrap=True)
 
     def _scanned(self, found: Any) -> None:
         done = self._run.committed_units()
@@ -142,6 +151,9 @@ def inspect(
         shown += 1
     if not shown:
         console.print(f"no document of {visible(str(directory))} matches.")
+
+
+app.command("check")(commands.run)
 
 
 @app.command()

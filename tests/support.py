@@ -32,11 +32,13 @@ RECEIPT = {
 GOOD = {"vendor": "Ann & Co", "date": "2024-02-29", "lines": ["tea", "salt"], "total": 19.9}
 
 
-def plan_of(body: Any = RECEIPT, name: str = "receipt@1", policy: Policy | None = None) -> DecodingPlan:
+def plan_of(
+    body: Any = RECEIPT, name: str = "receipt@1", policy: Policy | None = None, backend: str = "xgrammar"
+) -> DecodingPlan:
     """The plan that loading a folder with this `schema.json` and nothing else gives."""
     closed, pointers = close_objects(body)
     schema = DocumentSchema(name, closed, "", (), pointers, digest(body))
-    return build_plan(schema, system_prompt(schema), backend="xgrammar", compact_json=True, policy=policy)
+    return build_plan(schema, system_prompt(schema), backend=backend, compact_json=True, policy=policy)
 
 
 def completion(text: Any, finish_reason: Any = "stop", **values: Any) -> Completion:

@@ -105,7 +105,12 @@ def _added(counts: Iterable[Counter[str]]) -> dict[str, int]:
 def _judged_by(pairs: Sequence[Pair], accepts: Callable[[Row], bool]) -> dict[str, int]:
     valid = [taken for item, taken in pairs if accepts(item)]
     invalid = [taken for item, taken in pairs if not accepts(item)]
-    return {"valid": len(valid), "lost": valid.count(False), "invalid": len(invalid), "let_through": invalid.count(True)}
+    return {
+        "valid": len(valid),
+        "lost": valid.count(False),
+        "invalid": len(invalid),
+        "let_through": invalid.count(True),
+    }
 
 
 def _lost(row: Row, backend: str) -> Iterator[Row]:

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from itertools import islice
 from typing import Any
 
 from bench.coverage.judge import Judge
+from bench.coverage.quantiles import slot
 from pipeline.compile.trial import INSTANCE_SECONDS, PROBE_SECONDS
 from pipeline.engines.grammar import Grammar, Matcher
 from pipeline.errors import SchemaError
@@ -32,9 +32,6 @@ MAX_MASKS = 3000
 """Masks that are timed per schema and back end."""
 
 MAX_WORDS = 400
-PER_OCTAVE = 8
-"""Mask times are kept as counts per eighth of an octave of microseconds: within 9 % of what they were."""
-
 Payload = Mapping[str, Any]
 
 
@@ -158,11 +155,6 @@ class _Walker:
             if not is_allowed(mask, token) or not matcher.accept(token):
                 return False
         return True
-
-
-def slot(seconds: float) -> int:
-    """The place of a time in the counts."""
-    return round(math.log2(max(seconds * 1e6, 0.1)) * PER_OCTAVE)
 
 
 JOBS = {"coverage_read": read_job, "coverage_walk": walk_job, "coverage_raw": raw_job}

@@ -49,8 +49,8 @@ def measured(sandbox: Sandbox, case: Case, *, raw: bool = True) -> Row:
         "unjudged": [item["unjudged"] for item in judged if "unjudged" in item],
     }
     ours = {backend: _ours(sandbox, loaded, backend, usable) for backend in BACKENDS}
-    best, row["why"] = choose([trial for trial, _ in ours.values()])
-    row["chosen"] = best.backend if best.usable else ""
+    best, why = choose([trial for trial, _ in ours.values()])
+    row["chosen"], row["why"] = (best.backend, why) if best.usable else ("", best.kind)
     row["ours"] = {backend: found for backend, (_, found) in ours.items()}
     if raw:
         payload = {"schema": case.schema, "body": loaded["body"], "closed": loaded["closed"], "instances": usable}

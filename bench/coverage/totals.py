@@ -71,7 +71,7 @@ def _backend(backend: str, rows: Sequence[Row]) -> dict[str, Any]:
         masks.update({int(place): count for place, count in one.get("walk", {}).get("masks", {}).items()})
     return {
         "handed": instances.of_backend(backend, rows),
-        "sites": _sites(((row["sites"], row["ours"][backend].get("verdicts", {})) for row in rows)),
+        "sites": _sites((row["sites"], row["ours"][backend].get("verdicts", {})) for row in rows),
         "left": {"sites": sum(len(one["left"]) for one in found), "keywords": _left(found)},
         "generated": {
             "valid": sum(one["valid"] for one in found),
@@ -91,6 +91,7 @@ def _backend(backend: str, rows: Sequence[Row]) -> dict[str, Any]:
 def _raw(backend: str, rows: Sequence[Row]) -> dict[str, Any]:
     found = [row["raw"][backend] for row in rows if "raw" in row]
     compiled = [one for one in found if not one["refused"]]
+    probed = [(row["sites"], row["raw"][backend]) for row in rows if "raw" in row]
     return {
         "failed": sum(bool(one["refused"]) for one in found),
         "hung_or_crashed": sum("ended" in one for one in found),
@@ -98,10 +99,9 @@ def _raw(backend: str, rows: Sequence[Row]) -> dict[str, Any]:
         "failed_or_refused_by_vllm": sum(one.get("admission") == "refused" or bool(one["refused"]) for one in found),
         "handed": instances.of_raw(backend, rows, vllm=False),
         "handed_with_vllm": instances.of_raw(backend, rows, vllm=True),
-        "sites": _sites(((row["sites"], row["raw"][backend].get("verdicts", {})) for row in rows if "raw" in row)),
+        "sites": _sites((sites, one.get("verdicts", {})) for sites, one in probed),
         "sites_with_vllm": _sites(
-            (row["sites"], {} if row["raw"][backend].get("admission") == "refused" else row["raw"][backend].get("verdicts", {}))
-            for row in rows if "raw" in row
+            (sites, {} if one.get("admission") == "refused" else one.get("verdicts", {})) for sites, one in probed
         ),
         "compile_seconds": of_values((one["compile_seconds"] for one in compiled), SECONDS),
         "over_1_second": sum(one["compile_seconds"] > 1 for one in compiled),

@@ -57,7 +57,7 @@ def caught_by(site: Site, trial: Trial | None) -> CaughtBy:
 
 def spoken_for(site: Site, left: Iterable[Left]) -> Left | None:
     """What the compiler left that covers a site: the site itself before its schema, before what lies above."""
-    pointer, keyword = site
+    pointer = site[0]
     best: tuple[int, Left] | None = None
     for item in left:
         inside = f"{item.pointer}/" if item.keyword == "*" else f"{item.pointer}/{escape(item.keyword)}/"

@@ -46,7 +46,7 @@ class VllmEngine:
         self._tokenizing = ThreadPoolExecutor(1, thread_name_prefix="tokenize")
         import vllm
 
-        self._fingerprint = f"vllm@{vllm.__version__}:{os.path.basename(path)}:{backend_of(config.backend)}"
+        self.fingerprint = f"vllm@{vllm.__version__}:{os.path.basename(path)}:{backend_of(config.backend)}"
 
     async def start(self, plans: Sequence[DecodingPlan]) -> None:
         await prove_and_warm(self, plans)
@@ -111,7 +111,7 @@ class VllmEngine:
             text=choice.text,
             finish_reason=reason,
             constrained=sampling.constrained and self._proven,
-            engine=self._fingerprint,
+            engine=self.fingerprint,
             plan_digest=plan.digest,
             prompt_tokens=len(output.prompt_token_ids),
             cached_tokens=output.num_cached_tokens or 0,
@@ -129,7 +129,7 @@ class VllmEngine:
             text="",
             finish_reason="error",
             constrained=False,
-            engine=self._fingerprint,
+            engine=self.fingerprint,
             plan_digest=plan.digest,
             prompt_tokens=prompt_tokens,
             error=error,

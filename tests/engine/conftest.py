@@ -14,16 +14,19 @@ from pipeline.job import VllmConfig
 from pipeline.jobfile import load_engine
 
 ROOT = Path(__file__).resolve().parents[2]
-BACKENDS = [
-    "cpu_embedded.yaml",
-    pytest.param("cpu_embedded_guidance.yaml", marks=pytest.mark.slow),
-]
+BACKENDS = ["xgrammar", pytest.param("guidance", marks=pytest.mark.slow)]
+
+
+@pytest.fixture(scope="session")
+def backend(engine: VllmEngine) -> str:
+    """The grammar back end of the engine under test."""
+    return "guidance" if "guidance" in engine.fingerprint else "xgrammar"
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session", params=BACKENDS)
 async def engine(request: pytest.FixtureRequest) -> AsyncIterator[VllmEngine]:
-    config: VllmConfig = load_engine(ROOT / "serve_configs" / request.param)
-    engine = build(config)
+    config: VllmConfig = load_engine(ROOT / "serve_configs" / "cpu_embedded.yaml")
+    engine = build(config.model_copy(update={"backend": request.param}))
     assert isinstance(engine, VllmEngine)
     await engine.start([])
     yield engine

@@ -6,6 +6,7 @@ the one of fewest tokens out of some candidates. Which optional keys a minProper
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
@@ -13,7 +14,7 @@ from typing import Any
 
 from pipeline.schema.budget.meter import Count, Meter
 from pipeline.schema.budget.order import post_order
-from pipeline.schema.budget.policy import MAX_FILLED, MAX_MEMBERS
+from pipeline.schema.budget.policy import MAX_FILLED, MAX_MEMBERS, MAX_SHORTEST
 from pipeline.schema.probe import texts
 from pipeline.schema.probe.minimal import Minimal, TooLargeError
 from pipeline.schema.shape.merge import compact
@@ -28,14 +29,23 @@ def candidates(shapes: Shapes, count: Count) -> list[Any]:
     """Records of few characters and of few tokens; the caller counts which is the shortest.
 
     Raises:
-        TooLargeError: even the smallest record is too large, or there is none.
+        TooLargeError: even the smallest record has over MAX_SHORTEST characters or 150 levels, or there is none.
     """
-    fewest_characters = Minimal(shapes).value(shapes.root)
+    minimal = Minimal(shapes)
+    size = minimal.size(shapes.root)
+    if size > MAX_SHORTEST:
+        none = size == math.inf
+        what = (
+            "no record can satisfy the schema" if none else f"the smallest record of the schema has {size} characters"
+        )
+        raise TooLargeError(f"{what}; a token budget needs one of at most {MAX_SHORTEST}.")
+    fewest_characters = minimal.value(shapes.root)
     try:
-        return [fewest_characters, _Floor(shapes, Meter(count, _CALLS, _CHARACTERS)).value()]
+        fewest_tokens = _Floor(shapes, Meter(count, _CALLS, _CHARACTERS)).value()
     except (TooLargeError, RecursionError):
         # Choices by tokens led into a loop, as a count that falls with length can.
         return [fewest_characters]
+    return [fewest_characters, *([] if fewest_tokens == fewest_characters else [fewest_tokens])]
 
 
 class _Floor:

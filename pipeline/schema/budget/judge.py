@@ -86,6 +86,10 @@ def _below(budget: Budget, max_tokens: int) -> str:
 def _prediction(budget: Budget, max_tokens: int) -> str:
     longer, bound = truncated(budget, max_tokens)
     total = budget.sample_count
+    if not total:
+        return (
+            "No legal record was given or could be drawn, so nothing is known about usual sizes: give sample records."
+        )
     if budget.calibrated_by == "drawn":
         return (
             f"{longer} of {total} records drawn from the schema are longer; they are drawn, not seen, so no truncation "

@@ -18,6 +18,7 @@ from pipeline.schema.budget.policy import (
     DRAWING_SECONDS,
     HEADROOM,
     MAX_DRAWN,
+    MAX_DRAWN_CHARACTERS,
     MAX_SAMPLES,
     NUMBER_CHARACTERS,
 )
@@ -91,17 +92,18 @@ def budget(
     those of the few-shot pairs; both count together. Illegal ones are skipped. Without legal ones records are drawn.
 
     Raises:
-        TooLargeError: the smallest record has over two million characters or 150 levels, or there is none.
+        TooLargeError: the smallest record has over MAX_SHORTEST characters or 150 levels, or there is none.
     """
     source = source if isinstance(source, Source) else Source(source)
+    smallest = [canonical_text(source, value) for value in candidates(shapes, count)]
     texts, skipped = _legal_texts(source, samples)
     calibrated_by: CalibratedBy = "samples" if texts else "examples"
     from_examples, skipped_examples = _legal_texts(source, examples)
     texts += from_examples
     if not texts:
-        calibrated_by, texts = "drawn", list(_drawn(shapes, source))
+        calibrated_by = "drawn"
+        texts = list(_drawn(shapes, source)) if len(smallest[0]) <= MAX_DRAWN_CHARACTERS else []
     sizes = sorted((answer_tokens(count, text), text) for text in texts)
-    smallest = [canonical_text(source, value) for value in candidates(shapes, count)]
     least, text = min([(answer_tokens(count, text), text) for text in smallest] + sizes[:1])
     tokens = tuple(size for size, _ in sizes)
     p99 = _percentile(tokens or (least,), 0.99)

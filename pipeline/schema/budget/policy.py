@@ -26,8 +26,14 @@ MAX_SAMPLES = 500
 MAX_DRAWN = 100
 """Records that are drawn where none are given."""
 
-DRAWING_SECONDS = 1.5
-"""For drawing and judging them; patterns can be slow."""
+MAX_DRAWN_CHARACTERS = 20_000
+"""None are drawn where the smallest record has more."""
+
+DRAWING_SECONDS = 4.0
+"""For drawing and judging them; patterns can be slow. Of the handed schemas none needs a fifth of it."""
+
+MAX_SHORTEST = 200_000
+"""Characters of a smallest record; there is no budget for a schema whose records must be larger."""
 
 MAX_MEMBERS = 16
 """Constants or options of one place that are counted in search of the fewest or the most tokens."""

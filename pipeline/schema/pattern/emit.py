@@ -145,10 +145,15 @@ class _Xgrammar(_Guidance):
             if not escapes:
                 return f"{_class(raw)}{_counts(node)}"
             if node.maximum is None and raw != NOTHING:
-                least = f"{self.one(item)}{{{node.minimum}}}" if node.minimum else ""
-                run = f"{_class(raw)}*"
-                return f"{least}{run}(?:{'|'.join(escape + run for escape in escapes)})*"
+                return self._run(node.minimum, item, _class(raw), escapes)
         return self.counted(node)
+
+    def _run(self, minimum: int, item: Chars, raw: str, escapes: list[str]) -> str:
+        """A free run as runs between escapes, from its first character on: a group at the start costs 16 ms there."""
+        escaped = "|".join(f"{escape}{raw}*" for escape in escapes)
+        start = f"(?:{raw}+|{escaped})" if minimum else f"{raw}*"
+        least = f"{self.one(item)}{{{minimum - 1}}}" if minimum > 1 else ""
+        return f"{least}{start}(?:{escaped})*"
 
 
 def _class(node: Chars) -> str:

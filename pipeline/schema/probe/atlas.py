@@ -7,7 +7,6 @@ absent, a number of items, an enum member, a kind of string. Together the marks 
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,7 +65,6 @@ class Atlas:
     """Built from the root outwards. `places` are in the order of their distance."""
 
     shapes: Shapes
-    rng: random.Random
     places: list[Shape] = field(default_factory=list)
     ways: list[Way] = field(default_factory=list)
     labels: list[tuple[str, ...]] = field(default_factory=list)
@@ -124,7 +122,7 @@ class Atlas:
             return tuple(f"items {count}" for count in _counts(place.minimum, place.maximum))
         if isinstance(place, Object):
             return tuple(_object_labels(place))
-        values = self.values[number] = _scalar_values(place, self.rng)
+        values = self.values[number] = _scalar_values(place)
         return tuple(values)
 
 
@@ -161,7 +159,7 @@ def _object_labels(place: Object) -> Iterator[str]:
         yield "full"
 
 
-def _scalar_values(place: Shape, rng: random.Random) -> dict[str, Any]:
+def _scalar_values(place: Shape) -> dict[str, Any]:
     if isinstance(place, Literals):
         step = max(1, len(place.texts) // MAX_MEMBERS)
         chosen = [*place.texts[::step][: MAX_MEMBERS - 1], *place.texts[-1:]]
@@ -171,5 +169,5 @@ def _scalar_values(place: Shape, rng: random.Random) -> dict[str, Any]:
     if isinstance(place, Number):
         return numbers.labelled(place) or {"shortest": numbers.shortest(place)}
     if isinstance(place, Text):
-        return texts.labelled(place, rng) or {"shortest": texts.shortest(place)}
+        return texts.labelled(place) or {"shortest": texts.shortest(place)}
     return dict(_ANYTHING) if isinstance(place, Anything) else {"null": None}

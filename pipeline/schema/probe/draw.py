@@ -48,7 +48,7 @@ class Drawer:
 
     def __post_init__(self) -> None:
         self.minimal = Minimal(self.shapes)
-        self.atlas = Atlas(self.shapes, self.rng)
+        self.atlas = Atlas(self.shapes)
 
     def draw(self, target: Mark | None = None, spare: int = LEAN, keys: float = 0.5) -> Drawn:
         """One value of the root; `target` comes up in it, and optional keys with probability `keys`.

@@ -92,7 +92,7 @@ class _Search:
         self.judge = site_list.Judge(self.body, frozenset(self.sites))
         for site in self.sites:
             self._by_pointer.setdefault(site[0], []).append(site)
-        self._texts: set[str] = set()
+        self._texts: set[tuple[str, Site | None]] = set()
 
     def run(self) -> Instances:
         self._draw()
@@ -127,10 +127,12 @@ class _Search:
 
     def _keep(self, value: Any, base: int | None, aim: Site | None) -> int | None:
         text = canonical_text(self.source, value)
-        if text in self._texts or len(text) > MAX_TEXT:
+        if (text, aim) in self._texts or len(text) > MAX_TEXT:
             return None
-        self._texts.add(text)
-        found = spots(self.source, value)
+        self._texts.add((text, aim))  # a known value can be news as somebody's neighbour
+        # A neighbour with another scalar is judged where its base is.
+        alike = base is not None and aim is not None and site_list.JUDGED.get(aim[1]) in ("number", "string")
+        found = self.taken[base] if base is not None and alike else spots(self.source, value)
         judging = frozenset(site for pointer in found for site in self._by_pointer.get(pointer, ()))
         self.valid.append(Valid(text, judging, base, aim))
         self.values.append(value)
@@ -151,8 +153,8 @@ class _Search:
         if len(kept) >= 2 * ENOUGH or (base is None and len(kept) >= ENOUGH):
             return
         text = canonical_text(self.source, value)
-        if text not in self._texts and len(text) <= MAX_TEXT:
-            self._texts.add(text)
+        if (text, None) not in self._texts and len(text) <= MAX_TEXT:
+            self._texts.add((text, None))
             kept.append(Violation(text, value, site, base))
 
     def _mutate(self, parts: Callable[[Site, Any], Iterator[Any]]) -> None:

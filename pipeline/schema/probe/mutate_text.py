@@ -11,7 +11,7 @@ from pipeline.schema.formats import text_of_format
 from pipeline.schema.pattern.ast import Node, Unsupported
 from pipeline.schema.pattern.length import bounded
 from pipeline.schema.pattern.parse import parse
-from pipeline.schema.probe.texts import LONGEST, of_pattern
+from pipeline.schema.probe.texts import LONGEST, some_of
 
 KEYWORDS = frozenset({"minLength", "maxLength", "pattern", "format"})
 
@@ -46,10 +46,10 @@ def aimed(keyword: str, schema: Mapping[str, Any], part: str) -> Iterator[str]:
     value = schema[keyword]
     if keyword == "minLength":
         yield from _of_length(schema, part, value - 1)
-        yield from _of_length(schema, part, value)
+        yield from ('"' * int(value), *_of_length(schema, part, value)) if value <= LONGEST else ()
     elif keyword == "maxLength":
         yield from _of_length(schema, part, value + 1)
-        yield from _of_length(schema, part, value)
+        yield from ('"' * int(value), *_of_length(schema, part, value)) if value <= LONGEST else ()
     elif keyword == "pattern":
         yield from islice(altered(part), 14)
         yield from islice(members(value, 4), 4)
@@ -85,7 +85,7 @@ def members(pattern: str, most: int) -> Iterator[str]:
     """Some strings that match a pattern; none if it cannot be drawn from."""
     node = _tree(pattern)
     if node is not None:
-        yield from islice(of_pattern(node), most)
+        yield from some_of(node)[:most]
 
 
 def _of_length(schema: Mapping[str, Any], part: str, length: float) -> Iterator[str]:
@@ -96,7 +96,7 @@ def _of_length(schema: Mapping[str, Any], part: str, length: float) -> Iterator[
     for node in _trees(schema):
         narrowed = bounded(node, count, count)
         if narrowed is not None:
-            yield from islice(of_pattern(narrowed), 3)
+            yield from some_of(narrowed)[:3]
     if len(part) >= count:
         yield from (part[:count], part[len(part) - count :])
     elif part:

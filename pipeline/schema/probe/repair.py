@@ -42,18 +42,26 @@ def _without(value: Any, error: ValidationError, depth: int) -> Any:
         needed: Any = error.validator_value
         missing = [name for name in needed if name not in part]
         return put(value, spot, {**part, **dict.fromkeys(missing, 0)}) if missing else None
-    if error.validator == "contains" and isinstance(part, list) and isinstance(error.validator_value, dict):
-        wanted = error.validator_value
-        if "const" in wanted or wanted.get("enum"):
-            return put(value, spot, [*part, wanted["const"] if "const" in wanted else wanted["enum"][0]])
+    if error.validator in ("contains", "minContains") and isinstance(part, list):
+        schema: Any = error.schema
+        wanted = _constant(schema["contains"])
+        return None if wanted is None else put(value, spot, [*part, wanted[0]])
     return None
+
+
+def _constant(schema: Any) -> list[Any] | None:
+    """A value that a schema asks for by name, alone in a list."""
+    if not isinstance(schema, dict):
+        return None
+    return [schema["const"]] if "const" in schema else schema.get("enum") or None
 
 
 def _with_a_branch(value: Any, context: Iterable[ValidationError], depth: int) -> Any:
     """The value changed so that the first branch of which every error can be repaired has none."""
     branches: dict[Any, list[ValidationError]] = {}
     for inner in context:
-        branches.setdefault(inner.relative_schema_path[0], []).append(inner)
+        if inner.relative_schema_path:  # jsonschema does not say which branch was `false`
+            branches.setdefault(inner.relative_schema_path[0], []).append(inner)
     for errors in branches.values():
         changed = value
         for error in errors:

@@ -168,7 +168,8 @@ class Judge:
             return pointer, keyword
         branches: dict[Any, list[ValidationError]] = {}
         for inner in islice(error.context or (), MAX_CONTEXT):
-            branches.setdefault(inner.relative_schema_path[0], []).append(inner)
+            if inner.relative_schema_path:  # jsonschema does not say which branch was `false`
+                branches.setdefault(inner.relative_schema_path[0], []).append(inner)
         found = {
             index: {self._site(_whole(inner), taken, aim, depth + 1) for inner in branches[index]}
             for index in _meant(error, branches, f"{pointer}/{keyword}", taken)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from functools import lru_cache, partial
 from itertools import islice
 
 from pipeline.schema.pattern.ast import Node
@@ -25,7 +26,8 @@ _KINDS = {
     "separators": "a\u2028b\ufeffc\u00a0d",
     "digits": "2024-02-29",
 }
-_TRIES = 60
+_TRIES = 12
+"""Draws without a new member after which there is taken to be none."""
 
 
 def shortest(shape: Text) -> str:
@@ -33,14 +35,16 @@ def shortest(shape: Text) -> str:
     if not shape.patterns:
         return "a" * min(shape.minimum, LONGEST * 100)
     node = _narrowed(shape, shape.patterns[0][1])
-    found = [text for text in islice(of_pattern(node), 6) if is_long_enough(shape, text)]
-    return min(found, key=len) if found else next(of_pattern(node), "")
+    found = next(of_pattern(node), "")
+    if is_long_enough(shape, found):
+        return found
+    return min(filter(partial(is_long_enough, shape), some_of(node)), key=len, default=found)
 
 
-def labelled(shape: Text, rng: random.Random) -> dict[str, str]:
+def labelled(shape: Text) -> dict[str, str]:
     """Strings of the shape by what they are worth trying for."""
     if shape.patterns:
-        return _matching(shape, rng)
+        return _matching(shape)
     found: dict[str, str] = {}
     highest = LONGEST if shape.maximum is None else shape.maximum
     for label, sample in _KINDS.items():
@@ -57,6 +61,12 @@ def labelled(shape: Text, rng: random.Random) -> dict[str, str]:
 def is_long_enough(shape: Text, text: str) -> bool:
     """Whether a string's length is between the bounds of a shape."""
     return shape.minimum <= len(text) and (shape.maximum is None or len(text) <= shape.maximum)
+
+
+@lru_cache(maxsize=256)
+def some_of(node: Node) -> tuple[str, ...]:
+    """A dozen members of a pattern, or all of fewer; drawing them costs some milliseconds."""
+    return tuple(islice(of_pattern(node), 12))
 
 
 def of_pattern(node: Node, seed: int = 0) -> Iterator[str]:
@@ -83,11 +93,11 @@ def _narrowed(shape: Text, node: Node) -> Node:
     return bounded(node, shape.minimum, shape.maximum) or node
 
 
-def _matching(shape: Text, rng: random.Random) -> dict[str, str]:
+def _matching(shape: Text) -> dict[str, str]:
     found: dict[str, str] = {}
     for number, (_, whole) in enumerate(shape.patterns):
         node = _narrowed(shape, whole)
-        drawn = [text for text in islice(of_pattern(node, rng.randrange(1 << 30)), 12) if is_long_enough(shape, text)]
+        drawn = [text for text in some_of(node) if is_long_enough(shape, text)]
         for label, text in zip(("shortest", "second", "third", "fourth"), drawn, strict=False):
             found[f"{label} of {number}"] = text
         if drawn:

@@ -15,7 +15,7 @@ blamed, with all its sites.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -58,7 +58,11 @@ class Leak:
 
 @dataclass(frozen=True)
 class Report:
-    """All verdicts of one schema under one grammar. `lost`: valid texts that were rejected. `mask_seconds`: sorted."""
+    """All verdicts of one schema under one grammar. `lost`: valid texts that were rejected. `mask_seconds`: sorted.
+
+    `respelled`: texts that are accepted only if they are cut into tokens in another way than the tokenizer would. The
+    answer can be given, but the model has to take tokens that it seldom took in training.
+    """
 
     verdicts: Mapping[Site, Verdict]
     lost: tuple[str, ...] = ()
@@ -66,6 +70,7 @@ class Report:
     refused: str = ""
     mask_seconds: tuple[float, ...] = ()
     complete: bool = True
+    respelled: tuple[str, ...] = ()
 
     def mask_quantile(self, share: float) -> float:
         """Seconds under which that share of the masks took; 0 without masks."""
@@ -103,6 +108,12 @@ class _Probe:
     left: tuple[Left, ...]
     until: float
     masks: list[float] = field(default_factory=list)
+    respelled: dict[str, None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # Some tokenizers put a blank before every text: then tokens of parts do not add up to those of the whole.
+        pairs = (('"', "a"), ("1", "a"), ("}", "x"), ("-", "Z"))
+        self.separable = any([*self.encode(a), *self.encode(b)] == [*self.encode(a + b)] for a, b in pairs)
 
     def report(self) -> Report:
         accepted: dict[int, bool] = {}
@@ -120,8 +131,10 @@ class _Probe:
             passed += [violation for violation, taken in tried if taken]
             verdicts[site] = _of_site(tried, accepted)
         verdicts |= _over_tight(self.instances, accepted)
-        lost = tuple(self.instances.valid[index].text for index, taken in accepted.items() if not taken)
-        return Report(verdicts, lost, tuple(self._leaks(passed)), "", tuple(sorted(self.masks)), complete)
+        lost = dict.fromkeys(self.instances.valid[index].text for index, taken in accepted.items() if not taken)
+        leaks = tuple(self._leaks(passed))
+        masks = tuple(sorted(self.masks))
+        return Report(verdicts, tuple(lost), leaks, "", masks, complete, tuple(self.respelled))
 
     def _leaks(self, violations: Iterable[Violation]) -> Iterable[Leak]:
         validator = validator_of(self.instances.body)
@@ -131,11 +144,20 @@ class _Probe:
                 yield Leak(violation.text, tuple(found))
 
     def _accepts(self, text: str) -> bool | None:
-        """Whether a text can be decoded: every token allowed and accepted, no error, the end accepting. None: late."""
+        """Whether a text can be decoded, in the tokenizer's tokens or else character by character. None: too late."""
+        taken = self._takes(self.encode(text))
+        if taken is False and self.separable:
+            taken = self._takes([token for char in text for token in self.encode(char)])
+            if taken:
+                self.respelled[text] = None
+        return taken
+
+    def _takes(self, tokens: Sequence[int]) -> bool | None:
+        """Whether every token is allowed and accepted, without an error, and the end is accepting. None: too late."""
         matcher = self.matcher_of()
         if matcher.error():
             return False
-        for number, token in enumerate(self.encode(text)):
+        for number, token in enumerate(tokens):
             if time.monotonic() > self.until:
                 return None
             start = time.perf_counter()
@@ -152,7 +174,7 @@ class _Probe:
         matcher = self.matcher_of()
         if matcher.error() or not all(map(matcher.accept, self.encode(text))) or not matcher.finished():
             return False
-        return self._accepts(text)
+        return self._takes(self.encode(text))
 
 
 def _of_site(tried: Sequence[tuple[Violation, bool | None]], accepted: Mapping[int, bool]) -> Verdict:
@@ -178,27 +200,35 @@ def _over_tight(instances: Instances, accepted: Mapping[int, bool]) -> dict[Site
         if accepted[index] != accepted[valid.base]:
             lost = valid if accepted[valid.base] else instances.valid[valid.base]
             found.setdefault(valid.aim, Verdict("over_tight", lost.text[:MAX_SHOWN]))
-    return found | _never_taken(instances.valid, accepted)
+    return found | _never_taken(instances.valid, accepted, found.keys())
 
 
-def _never_taken(valid: Sequence[Valid], accepted: Mapping[int, bool]) -> dict[Site, Verdict]:
-    """The sites of the innermost subschemas none of whose valid values is accepted while others are."""
+def _never_taken(valid: Sequence[Valid], accepted: Mapping[int, bool], blamed: Collection[Site]) -> dict[Site, Verdict]:
+    """The sites of the innermost subschemas none of whose valid values is accepted while others are.
+
+    Values that a site already `blamed` judges say nothing more: they may be lost for that alone.
+    """
     if not any(accepted.values()):
         return {}
+    told = {index for index, taken in accepted.items() if taken or not valid[index].sites & set(blamed)}
     reached: dict[str, set[int]] = {}
     sites: dict[str, set[Site]] = {}
     for index in accepted:
         for site in valid[index].sites:
             reached.setdefault(site[0], set()).add(index)
             sites.setdefault(site[0], set()).add(site)
-    never = {pointer: found for pointer, found in reached.items() if not any(accepted[index] for index in found)}
-    blamed = [
+    never = {
+        pointer: found & told
+        for pointer, found in reached.items()
+        if found & told and not any(accepted[index] for index in found)
+    }
+    innermost = [
         pointer
         for pointer, found in never.items()
         if not any(other != pointer and other.startswith(f"{pointer}/") and never[other] >= found for other in never)
     ]
     return {
         site: Verdict("over_tight", valid[min(never[pointer])].text[:MAX_SHOWN])
-        for pointer in blamed
+        for pointer in innermost
         for site in sites[pointer]
     }

@@ -43,7 +43,8 @@ def _is_announced(body: Mapping[str, Any], error: ValidationError, start: tuple[
         return False
     branches: dict[int, list[ValidationError]] = {}
     for inner in error.context:
-        branches.setdefault(int(inner.relative_schema_path[0]), []).append(inner)
+        if inner.relative_schema_path:  # jsonschema does not say which branch was `false`
+            branches.setdefault(int(inner.relative_schema_path[0]), []).append(inner)
     for index, inner_errors in branches.items():
         branch = f"{pointer}/{keyword}/{index}"
         node = resolve(body, f"#{branch}")

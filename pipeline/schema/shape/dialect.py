@@ -52,7 +52,7 @@ XGRAMMAR = Dialect(
 GUIDANCE = Dialect(
     "guidance",
     bounded_numbers=True,
-    largest_bound=10**17,
+    largest_bound=2**53,  # computed in binary floating point; near 2^63 the process crashes
     largest_count=5000,
     largest_enum=100_000,
     names=False,
@@ -169,17 +169,13 @@ def _xgrammar_text(shape: Text, drop: Drop) -> dict[str, Any]:
             why = str(error)
             continue
         for keyword in dropped:
-            _drop_keyword(
-                shape, keyword, drop, _UNCOUNTED
-            )
+            _drop_keyword(shape, keyword, drop, _UNCOUNTED)
         return {"type": "string", "pattern": pattern}
     for site, _ in shape.patterns[:1]:
         drop(site, why)
     if shape.minimum or shape.maximum is not None:
         for keyword in ("minLength", "maxLength"):
-            _drop_keyword(
-                shape, keyword, drop, _UNCOUNTED
-            )
+            _drop_keyword(shape, keyword, drop, _UNCOUNTED)
     return {"type": "string"}
 
 
@@ -197,6 +193,7 @@ def _xgrammar_candidates(shape: Text) -> Iterator[tuple[Node, tuple[str, ...]]]:
         yield any_string(shape.minimum, shape.maximum), ()
         if shape.minimum:
             yield any_string(shape.minimum, None), ("maxLength",)
+            yield any_string(1, None), ("minLength", "maxLength")
 
 
 def _drop_keyword(shape: Text, keyword: str, drop: Drop, why: str) -> None:
@@ -228,8 +225,8 @@ def _type_name(value: Any) -> str:
 
 
 def _is_spelled(dialect: Dialect, value: Any) -> bool:
-    """Whether a constant comes out as JSON spells it: no exponent, and for xgrammar 64-bit integers and what C's
-    `%.17g` prints."""
+    """Whether a constant comes out as JSON spells it: no exponent; for xgrammar 64-bit integers and what C's `%.17g`
+    prints; for llguidance integers that binary floating point holds."""
     if isinstance(value, list):
         return all(_is_spelled(dialect, item) for item in value)
     if isinstance(value, dict):
@@ -238,5 +235,5 @@ def _is_spelled(dialect: Dialect, value: Any) -> bool:
         shown = repr(value)
         return "e" not in shown and (dialect is GUIDANCE or f"{value:.17g}" == shown)
     if isinstance(value, int) and not isinstance(value, bool):
-        return dialect is GUIDANCE or abs(value) < 2**63
+        return abs(value) <= (2**53 if dialect is GUIDANCE else 2**63 - 1)
     return True

@@ -152,7 +152,7 @@ def _rest(places: Places, shape_of: ShapeOf) -> tuple[Shape, Node | None]:
     names = _names(places)
     if not matched:
         return unmatched, names
-    options = [shape_of((f"{pointer}/patternProperties/{escape(pattern)}",)) for pointer, pattern in matched]
+    options = [shape_of(_judges_of_match(places, pointer, pattern)) for pointer, pattern in matched]
     if unmatched == NEVER and names is None and len(matched) == 1 and not places.sites("propertyNames"):
         try:
             return options[0], parse(matched[0][1])
@@ -165,6 +165,16 @@ def _rest(places: Places, shape_of: ShapeOf) -> tuple[Shape, Node | None]:
         source.leave(pointer, "additionalProperties", "beside patternProperties")
     kept = [option for option in [unmatched, *options] if option != NEVER]
     return Union(tuple(kept)) if kept else NEVER, names
+
+
+def _judges_of_match(places: Places, pointer: str, pattern: str) -> Conjunction:
+    """What judges an undeclared key that matches a pattern, as far as no other pattern has a say."""
+    others = [
+        f"{place}/additionalProperties"
+        for place, node in places.nodes()
+        if place != pointer and "additionalProperties" in node and not node.get("patternProperties")
+    ]
+    return (f"{pointer}/patternProperties/{escape(pattern)}", *others)
 
 
 def _names(places: Places) -> Node | None:

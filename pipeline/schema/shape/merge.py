@@ -147,8 +147,19 @@ def _number(places: Places, whole: bool) -> Shape:
         gap = maximum - minimum
         if gap < 0 or (gap == 0 and (open_minimum or open_maximum)):
             return NEVER
+        if step is not None and not _has_multiple(step, lowest, highest):
+            return NEVER
     sites = places.sites("type", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf")
     return Number(whole, minimum, maximum, open_minimum, open_maximum, step, sites)
+
+
+def _has_multiple(step: Fraction, lowest: tuple[Fraction | None, bool], highest: tuple[Fraction | None, bool]) -> bool:
+    """Whether a multiple of the step lies between two bounds."""
+    (minimum, open_minimum), (maximum, open_maximum) = lowest, highest
+    assert minimum is not None and maximum is not None
+    first = math.floor(minimum / step) + 1 if open_minimum else math.ceil(minimum / step)
+    last = math.ceil(maximum / step) - 1 if open_maximum else math.floor(maximum / step)
+    return first <= last
 
 
 def exact(number: float) -> Fraction:

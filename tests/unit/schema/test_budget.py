@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -105,8 +106,10 @@ def test_what_is_too_large_to_write_is_said() -> None:
     body: dict[str, Any] = {"type": "integer"}
     for _ in range(5):
         body = {"type": "array", "items": body, "minItems": 100}
-    with pytest.raises(TooLargeError):
+    with pytest.raises(TooLargeError, match="characters"):
         made(body)
+    with pytest.raises(TooLargeError, match="no record"):
+        made({"type": "string", "minLength": 3, "maxLength": 2})
 
 
 # --- worst
@@ -130,13 +133,20 @@ def test_bounded_shapes_have_a_longest_record() -> None:
         ({"type": "string", "pattern": r"^[\n]{2}$"}, r'"\n\n"'),
         ({"type": "integer", "minimum": -5, "maximum": 1200}, "-1200"),
         ({"type": "number", "minimum": 0, "maximum": 100, "multipleOf": 0.01}, "100.01"),
-        ({"const": 1e-10}, "0.0000000001"),
         ({"enum": ["x" * 40, "y"]}, '"' + "x" * 40 + '"'),
         ({"type": "null"}, "null"),
     ],
 )
 def test_leaves_are_bounded_by_their_bytes(schema: dict[str, Any], longest: str) -> None:
     assert made(schema).worst_bytes == octets(longest)
+
+
+@pytest.mark.parametrize("number", [1e-10, 1.5e-9, -2.25e-300, 5e-324, 1e-7])
+def test_constants_are_bounded_as_they_are_spelled_not_as_they_are_shown(number: float) -> None:
+    spelled = format(Decimal(repr(number)), "f")
+    found = made({"const": [number]})
+    assert found.shortest_text == f"[{spelled}]"
+    assert len(spelled) + 2 <= (found.worst_bytes or 0) <= len(spelled) + 10
 
 
 def test_a_limit_on_the_number_of_keys_counts() -> None:
@@ -188,6 +198,12 @@ def test_recursion_has_no_bound(step: dict[str, Any]) -> None:
     found = made(body)
     assert found.worst_tokens is None and len(found.unbounded_at) == 1
     assert all(pointer.startswith("/properties/n") or pointer == "" for pointer in found.unbounded_at)
+
+
+def test_shapes_that_double_at_every_level_take_no_time() -> None:
+    levels = {f"d{n}": closed([], a={"$ref": f"#/$defs/d{n + 1}"}, b={"$ref": f"#/$defs/d{n + 1}"}) for n in range(40)}
+    found = made({"$ref": "#/$defs/d0", "$defs": {**levels, "d40": {"type": "boolean"}}})
+    assert found.shortest_text == "{}" and found.worst_tokens is not None and found.worst_tokens > 2**40
 
 
 def test_narrowing_bounds_what_had_no_bound() -> None:
@@ -285,7 +301,16 @@ def test_both_refusals_can_come_together() -> None:
 def test_below_twice_p99_is_warned_with_the_predicted_rate() -> None:
     (finding,) = judge(given(*[40] * 95, *[100] * 5), max_tokens=80, prompt_tokens=10, context=8192)
     assert (finding.code, finding.severity) == ("below_recommended", "warn")
-    for words in ("80", "200", "P99 of 100", "5.0% (5 of 100 samples", "Wilson", "no bound", "/properties/a", "the root"):
+    for words in (
+        "80",
+        "200",
+        "P99 of 100",
+        "5.0% (5 of 100 samples",
+        "Wilson",
+        "no bound",
+        "/properties/a",
+        "the root",
+    ):
         assert words in finding.message
     assert not judge(given(40, 100), max_tokens=200, prompt_tokens=10, context=8192)
 
@@ -302,6 +327,8 @@ def test_the_upper_bounds_are_the_rule_of_three_and_wilsons() -> None:
 def test_drawn_records_predict_no_rate() -> None:
     (finding,) = judge(given(10, 50, by="drawn"), max_tokens=20, prompt_tokens=10, context=8192)
     assert "1 of 2 records drawn" in finding.message and "%" not in finding.message
+    (finding,) = judge(given(shortest=10, by="drawn"), max_tokens=15, prompt_tokens=10, context=8192)
+    assert "nothing is known" in finding.message
 
 
 def test_nothing_is_cut_off_at_the_longest_record() -> None:

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support import schemas
 
 from pipeline.schema.probe.draw import Drawer, covered_by, covering, draw
 from pipeline.schema.probe.minimal import Minimal, TooLargeError, shortest
 from pipeline.schema.shape.read import read
 from pipeline.schema.validator import validator_of
+from tests.support import schemas
 
 TREE = {
     "$defs": {

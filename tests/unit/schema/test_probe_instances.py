@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support import schemas
 
 from pipeline.errors import SchemaError
 from pipeline.schema.probe.found import Instances
@@ -21,6 +20,7 @@ from pipeline.schema.registry import document_schema
 from pipeline.schema.shape.read import read
 from pipeline.schema.shape.shapes import NEVER
 from pipeline.schema.validator import validator_of
+from tests.support import schemas
 
 
 def found(body: dict[str, Any], seconds: float = 5.0) -> Instances:
@@ -131,7 +131,7 @@ def test_time_is_bounded() -> None:
     for _ in range(5):
         leaf = {"anyOf": [{"type": "object", "properties": {f"p{n}": leaf for n in range(4)}}, {"type": "null"}]}
     start = time.monotonic()
-    result = instances(leaf, read(leaf), 0.3)
+    result = instances(leaf, read(leaf), 0.02)
     assert not result.complete and time.monotonic() - start < 8  # reading its shapes is part of it
 
 
@@ -141,6 +141,7 @@ def test_time_is_bounded() -> None:
         ({"items": {"items": {}, "uniqueItems": True}}, [[1, 1, True, 2, 1.0]], [[1, True, 2, 1.0]]),
         ({"required": ["a", "b"]}, {"b": 1}, {"b": 1, "a": 0}),
         ({"contains": {"const": 3}}, [1], [1, 3]),
+        ({"contains": {"enum": [3]}, "minContains": 2}, [3], [3, 3]),
         ({"anyOf": [{"type": "null"}, {"required": ["a"]}]}, {}, {"a": 0}),
     ],
 )
@@ -198,14 +199,16 @@ _SCHEMAS = st.recursive(
 )
 
 
-@settings(max_examples=150)
-@given(_SCHEMAS.filter(lambda schema: isinstance(schema, dict)), st.fixed_dictionaries({}, optional=_KEYWORDS).map(_few))
+@settings(max_examples=100)
+@given(
+    _SCHEMAS.filter(lambda schema: isinstance(schema, dict)), st.fixed_dictionaries({}, optional=_KEYWORDS).map(_few)
+)
 def test_any_schema_that_loads_has_instances_as_they_are_called(body: dict[str, Any], definition: Any) -> None:
     try:
         loaded = document_schema({**body, "$defs": {"d": definition}}, "any@1").body
     except SchemaError:
         return
-    result = instances(loaded, read(loaded), 0.3)
+    result = instances(loaded, read(loaded), 0.1)
     validator = validator_of(loaded)
     assert all(validator.is_valid(parsed(valid.text)) for valid in result.valid)
     for violations in result.violations.values():
@@ -227,9 +230,8 @@ def test_handed_schemas_mostly_have_violations_at_every_site(shared: Path) -> No
             body = document_schema(json.loads(line)["schema"], "any@1").body
         except SchemaError:
             continue
-        start = time.monotonic()
-        result = instances(body, read(body), 2.0)
-        assert result.seconds < 4 and time.monotonic() - start < 30
+        result = instances(body, read(body), 10.0)
+        assert result.seconds < 12
         sites += len(result.sites)
         unfound += len(result.unfound)
-    assert sites > 500 and unfound < 0.2 * sites
+    assert sites > 500 and unfound < 0.15 * sites

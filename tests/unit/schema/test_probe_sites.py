@@ -88,6 +88,13 @@ def test_an_error_of_a_union_is_of_the_branch_that_was_meant(value: Any, site: t
     assert judge.sites(validator_of(UNION).iter_errors(value)) == {site}
 
 
+def test_a_branch_that_is_false_is_no_trouble() -> None:
+    body = {"anyOf": [False, {"type": "object", "dependentRequired": {"a": ["b"]}}]}
+    judge = Judge(body, frozenset(sites(body)))
+    assert judge.sites(validator_of(body).iter_errors(1)) == {("", "anyOf")}
+    assert judge.sites(validator_of({**body, "not": False}).iter_errors(1)) == {("", "anyOf")}
+
+
 def test_counts_of_contains_are_sites_of_their_own() -> None:
     body = {"contains": {"const": 1}, "minContains": 2, "maxContains": 3}
     judge = Judge(body, frozenset(sites(body)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -125,8 +126,8 @@ class Trip:
                 text = text_of(made)
                 if made.end in ("dead_end", "error"):
                     yield Fault("dead end", backend, f"{text} {made.words}")
-                elif made.end == "finished":
-                    errors = list(islice(self.source.validator.iter_errors(json.loads(text)), 50))
+                elif made.end == "finished" and not _is_infinite(value := json.loads(text)):
+                    errors = list(islice(self.source.validator.iter_errors(value), 50))
                     sites = unannounced(self.body, errors, transport.left)
                     if sites:
                         yield Fault("leak", backend, text, tuple(sites))
@@ -146,3 +147,10 @@ class Trip:
 def text_of(made: Walk) -> str:
     """The text of a walk's tokens."""
     return b"".join(tokens().texts[token] for token in made.tokens).decode("utf-8", "replace")
+
+
+def _is_infinite(value: Any) -> bool:
+    """Whether a number in it is too large for JSON readers; such an answer is refused before it is validated."""
+    if isinstance(value, dict | list):
+        return any(map(_is_infinite, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, float) and math.isinf(value)
