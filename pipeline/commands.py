@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pipeline.compile.report import Asked
     from pipeline.compile.report_sources import Entry
     from pipeline.job import JobConfig
+    from pipeline.records import JsonValue
+    from pipeline.schema.registry import DocumentSchema
 
 LOG_WIDTH = 160
 """Columns of tables in a log file: they have many."""
@@ -77,28 +79,42 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     10 % unproven, lint warnings, budget warnings, drift worse than widening, a stale lock.
     """
     from pipeline.compile.report import exit_code, report
-    from pipeline.compile.report_sources import load_entries, load_entry, read_samples
     from pipeline.jobfile import load_job
 
     job = load_job(job_path) if job_path else None
-    words = schemas or (_names_of(job) if job else [])
+    place = root or (job.schemas if job else "schemas")
+    entries = _entries(place, schemas or (_names_of(job) if job else []), write_lock)
+    asked = replace(_asked(job, backend, model), raw=raw)
+    document = report(entries, asked, *_beside(place, entries, samples, against), write_lock)
+    document["exit_code"] = exit_code(document, strict=strict)
+    _show(document, as_json=as_json, everything=everything)
+    raise typer.Exit(document["exit_code"])
+
+
+def _entries(place: str, words: list[str], write_lock: bool) -> list[Entry]:
+    from pipeline.compile.report_sources import load_entries
+
     if not words:
         raise typer.BadParameter("name a schema, or a job that has some.", param_hint="SCHEMA")
-    place = root or (job.schemas if job else "schemas")
     entries = load_entries(place, words)
-    _one_if(against, entries, "--against")
-    _one_if(samples, entries, "--samples")
-    asked = replace(_asked(job, backend, model), raw=raw)
-    old = load_entry(place, against) if against else None
-    if old is not None and old.schema is None:
-        raise typer.BadParameter(visible(str(old.refused)), param_hint="--against")
     if write_lock and any(entry.schema and not entry.folder for entry in entries):
         raise typer.BadParameter("a lock lies in the folder of a registered schema, not beside a file.")
-    records = read_samples(samples) if samples else ()
-    document = report(entries, asked, records, old.schema if old else None, write_lock)
-    code = exit_code(document, strict=strict)
-    _show({**document, "exit_code": code}, as_json=as_json, everything=everything)
-    raise typer.Exit(code)
+    return entries
+
+
+def _beside(
+    place: str, entries: list[Entry], samples: Path | None, against: str | None
+) -> tuple[list[JsonValue], DocumentSchema | None]:
+    """The records and the older version that the one schema is held against."""
+    from pipeline.compile.report_sources import load_entry, read_samples
+
+    for option, value in (("--samples", samples), ("--against", against)):
+        if value is not None and len(entries) != 1:
+            raise typer.BadParameter("name one schema to use it with.", param_hint=option)
+    old = load_entry(place, against) if against is not None else None
+    if old is not None and old.schema is None:
+        raise typer.BadParameter(visible(str(old.refused)), param_hint="--against")
+    return read_samples(samples) if samples else [], old.schema if old else None
 
 
 def _names_of(job: JobConfig) -> list[str]:
@@ -123,11 +139,6 @@ def _asked(job: JobConfig | None, backend: list[str] | None, model: str | None) 
         named = dict.fromkeys(each for name in backend for each in backends_of(name))
         asked = replace(asked, backends=tuple(named))
     return replace(asked, model=model) if model else asked
-
-
-def _one_if(option: object, entries: list[Entry], name: str) -> None:
-    if option is not None and len(entries) != 1:
-        raise typer.BadParameter("name one schema to use it with.", param_hint=name)
 
 
 def _show(document: dict[str, Any], *, as_json: bool, everything: bool) -> None:

@@ -21,10 +21,11 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [
     ROOT / name for name in ("README.md", "ARCHITECTURE.md", "DECISIONS.md", "CONTRIBUTING.md", "CHANGELOG.md")
 ]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / "bench" / "README.md"], ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("path", [*DOCUMENTS, *PAGES, ROOT / "bench" / "README.md"], ids=lambda p: str(p.relative_to(ROOT)))
 def test_links_lead_somewhere(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#]+)\)", text):
@@ -40,7 +41,7 @@ def test_make_targets_exist(target: str) -> None:
     assert target in known
 
 
-@pytest.mark.parametrize("line", sorted(set(re.findall(r"gristmill ((?:run|inspect|engines)[^`\n]*)", README))))
+@pytest.mark.parametrize("line", sorted(set(re.findall(r"gristmill ((?:check|run|inspect|engines)[^`\n]*)", README))))
 def test_commands_of_the_readme_are_commands(line: str) -> None:
     command, *rest = line.split()
     shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"})
@@ -49,9 +50,15 @@ def test_commands_of_the_readme_are_commands(line: str) -> None:
         assert option in shown.output
 
 
+def test_every_page_is_one_hop_from_the_readme() -> None:
+    assert PAGES
+    for page in PAGES:
+        assert f"(docs/{page.name})" in README, page.name
+
+
 def test_help_teaches_every_command() -> None:
     shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "200", "NO_COLOR": "1"})
-    for command in ("run", "inspect", "engines"):
+    for command in ("check", "run", "inspect", "engines"):
         assert re.search(rf"\b{command}\b +\S", shown.output)
 
 

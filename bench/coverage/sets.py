@@ -22,7 +22,7 @@ _SUITE = "json_schema_test_suite.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class Instance:
     """An instance that came with a schema, and whether whoever wrote it says that the schema accepts it."""
 
     data: Any
@@ -36,7 +36,7 @@ class Case:
 
     id: str
     schema: Any
-    tests: tuple[Test, ...] = ()
+    tests: tuple[Instance, ...] = ()
     fault: str = ""
 
 
@@ -115,7 +115,7 @@ def _is_row(value: Any) -> bool:
 
 def _case(key: str, row: Mapping[str, Any]) -> Case:
     given = row.get("tests", ())
-    tests = [Test(test["data"], bool(test["valid"]), str(test.get("description", ""))) for test in given]
+    tests = [Instance(test["data"], bool(test["valid"]), str(test.get("description", ""))) for test in given]
     return Case(key, row["schema"], tuple(tests))
 
 

@@ -42,7 +42,7 @@ def _summary(report: Report) -> list[str]:
         f"crashed {_zero(report['crashed'])}, hung {_zero(report['hung'])} (targets 0)",
         f"handed instances: {handed['handed']}, accepted {handed['accepted']}, unjudged {handed['unjudged']}; labelled "
         f"valid but refused: {_told(handed['labelled_valid_but_refused'])}; labelled invalid but accepted: "
-        f"{handed['labelled_invalid_but_accepted']}",
+        f"{_told(handed['labelled_invalid_but_accepted'])}",
         f"seconds per schema, load and both trials: {_told(whole)} "
         f"({'targets met' if not missed else 'MISSED: ' + ', '.join(missed)}: P50 ≤ 0.5, P99 ≤ 10)",
     ]

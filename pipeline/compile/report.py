@@ -17,7 +17,7 @@ from pipeline.compile.check import LIMITS, Trial, answers, choose, trial_of, ver
 from pipeline.compile.lock_changes import Change
 from pipeline.compile.plans import Plans, policy_of
 from pipeline.compile.report_budget import budget_job, told
-from pipeline.compile.report_sites import enforced, site_rows
+from pipeline.compile.report_sites import held_sites, site_rows
 from pipeline.compile.report_sources import Entry
 from pipeline.compile.report_strict import strict_reasons
 from pipeline.compile.sandbox import Job
@@ -163,7 +163,7 @@ def of_trial(trial: Trial) -> dict[str, Any]:
     return {
         **asdict(replace(trial, verdicts={}, raw=None)),
         "verdicts": dict(Counter(kind for kind, _ in trial.verdicts.values())),
-        "enforced": enforced(trial),
+        "enforced": len(held_sites(trial)),
         "surprises": [{"pointer": pointer, "keyword": keyword} for pointer, keyword in trial.surprises],
         "raw": raw and {**raw, "verdicts": dict(raw["verdicts"])},
     }
@@ -181,7 +181,7 @@ def short_form(plans: Plans) -> list[dict[str, Any]]:
                 "backend": plan.backend,
                 "why": plans.reasons.get(name, ""),
                 "sites": len(trial.verdicts) if trial and tried else None,
-                "enforced": enforced(trial) if trial and tried else None,
+                "enforced": len(held_sites(trial)) if trial and tried else None,
                 "left": [f"{left.pointer or '/'} {left.keyword}" for left in plan.left],
                 "refused": plan.refused,
             }

@@ -76,7 +76,8 @@ def told(answer: Mapping[str, Any], max_tokens: int | None, context: int | None)
     prompt = {name: answer.get(name) for name in ("system_tokens", "prompt_tokens")}
     fields = answer.get("budget")
     if fields is None:
-        return {"numbers": None, **prompt, "max_tokens": max_tokens, "findings": [], "words": answer["words"]}
+        words = answer["words"] or answer["kind"]
+        return {"numbers": None, **prompt, "max_tokens": max_tokens, "findings": [], "words": words}
     lists = {name: tuple(fields[name]) for name in ("unbounded_at", "sample_tokens")}
     found = Budget(**{**fields, **lists})
     findings: list[dict[str, str]] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from pipeline.compile.check import Trial
 from pipeline.schema.formats import is_checked
@@ -11,10 +11,33 @@ from pipeline.schema.lint.keywords import KNOWN
 from pipeline.schema.shape.shapes import Left, Site
 from pipeline.schema.walk import descend, escape
 
-CaughtBy = Literal["grammar", "validator", "nobody"]
-
 _PARTNERS = {"then": "if", "else": "if", "minContains": "contains", "maxContains": "contains"}
 _DESCRIBING = frozenset({"contentEncoding", "contentMediaType", "contentSchema"})
+
+
+class Spoken:
+    """What the compiler left, to be asked for single sites. Both may be many: no list is searched."""
+
+    def __init__(self, left: Iterable[Left]) -> None:
+        self._sites: dict[Site, Left] = {}
+        self._below: dict[str, Left] = {}
+        for item in left:
+            self._sites.setdefault((item.pointer, item.keyword), item)
+            below = item.pointer if item.keyword == "*" else f"{item.pointer}/{escape(item.keyword)}"
+            self._below.setdefault(below, item)
+
+    def exactly(self, site: Site) -> Left | None:
+        """What was left at just this site."""
+        return self._sites.get(site)
+
+    def over(self, site: Site) -> Left | None:
+        """What covers a site: itself, else the nearest schema or keyword above it that was left."""
+        if site in self._sites:
+            return self._sites[site]
+        pointer = site[0]
+        while pointer not in self._below and pointer:
+            pointer = pointer.rpartition("/")[0]
+        return self._below.get(pointer)
 
 
 def site_rows(body: Mapping[str, Any], trials: Mapping[str, Trial], chosen: Trial | None) -> list[dict[str, Any]]:
@@ -23,16 +46,18 @@ def site_rows(body: Mapping[str, Any], trials: Mapping[str, Trial], chosen: Tria
     `caught_by` speaks of the chosen back end: `grammar` if a trial showed that it holds the site; `nobody` if the
     validator does not judge it either; else `validator`, which judges whatever the grammar is not known to hold.
     """
-    unwatched = list(left_to_nobody(body))
+    unwatched = dict.fromkeys(left_to_nobody(body))
     order: dict[Site, None] = {}
     for trial in trials.values():
         order |= dict.fromkeys(trial.verdicts) | dict.fromkeys((left.pointer, left.keyword) for left in trial.left)
+    spoken = {name: Spoken(trial.left) for name, trial in trials.items()}
+    held = held_sites(chosen) if chosen else frozenset()
     rows = [
         {
             "pointer": site[0],
             "keyword": site[1],
-            "caught_by": caught_by(site, chosen),
-            "backends": {name: _of_backend(site, trial) for name, trial in trials.items()},
+            "caught_by": "grammar" if site in held else "validator",
+            "backends": {name: _of_backend(site, trial, spoken[name]) for name, trial in trials.items()},
         }
         for site in order
         if site not in unwatched
@@ -44,34 +69,14 @@ def site_rows(body: Mapping[str, Any], trials: Mapping[str, Trial], chosen: Tria
     ]
 
 
-def caught_by(site: Site, trial: Trial | None) -> CaughtBy:
-    """Who catches a violation of a site that the validator judges."""
-    if trial is None or site not in trial.verdicts:
-        return "validator"
-    verdict, _ = trial.verdicts[site]
-    spoken = spoken_for(site, trial.left)
-    # A keyword that is left as a whole may still be held in some of its parts, where a trial shows it.
-    held = verdict in ("enforced", "over_tight") and (spoken is None or (spoken.pointer, spoken.keyword) != site)
-    return "grammar" if held else "validator"
-
-
-def spoken_for(site: Site, left: Iterable[Left]) -> Left | None:
-    """What the compiler left that covers a site: the site itself before its schema, before what lies above."""
-    pointer = site[0]
-    best: tuple[int, Left] | None = None
-    for item in left:
-        inside = f"{item.pointer}/" if item.keyword == "*" else f"{item.pointer}/{escape(item.keyword)}/"
-        if (item.pointer, item.keyword) == site:
-            return item
-        if (item.pointer == pointer and item.keyword == "*") or f"{pointer}/".startswith(inside):
-            rank = len(inside)
-            best = (rank, item) if best is None or rank > best[0] else best
-    return best[1] if best else None
-
-
-def enforced(trial: Trial) -> int:
-    """Sites that the grammar of a trial was shown to hold."""
-    return sum(caught_by(site, trial) == "grammar" for site in trial.verdicts)
+def held_sites(trial: Trial) -> frozenset[Site]:
+    """The sites that the grammar was shown to hold. One that lies below a keyword that is left may be among them."""
+    spoken = Spoken(trial.left)
+    return frozenset(
+        site
+        for site, (verdict, _) in trial.verdicts.items()
+        if verdict in ("enforced", "over_tight") and spoken.exactly(site) is None
+    )
 
 
 def left_to_nobody(body: Mapping[str, Any]) -> Iterator[Site]:
@@ -85,9 +90,9 @@ def left_to_nobody(body: Mapping[str, Any]) -> Iterator[Site]:
                 yield pointer, keyword
 
 
-def _of_backend(site: Site, trial: Trial) -> dict[str, str]:
+def _of_backend(site: Site, trial: Trial, spoken: Spoken) -> dict[str, str]:
     if not trial.usable:
         return {"verdict": "refused", "evidence": "", "left": ""}
     verdict, evidence = trial.verdicts.get(site, ("untried", ""))
-    spoken = spoken_for(site, trial.left)
-    return {"verdict": verdict, "evidence": evidence, "left": spoken.why if spoken else ""}
+    over = spoken.over(site)
+    return {"verdict": verdict, "evidence": evidence, "left": over.why if over else ""}

@@ -9,11 +9,14 @@ from pathlib import Path
 
 from pipeline.errors import InputError, SchemaError
 from pipeline.records import JsonValue
-from pipeline.schema.reading import MAX_SCHEMA_BYTES
+from pipeline.schema.reading import MAX_SCHEMA_BYTES, exchanged
 from pipeline.schema.registry import NAME, DocumentSchema, load_file, load_schema
 
 MAX_SAMPLES = 100_000
 """Lines of a sample file that are read."""
+
+MAX_SAMPLE_BYTES = 64 << 20
+"""Of a sample file; more records than that calibrate nothing better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,8 @@ def load_entry(root: str | Path, source: str) -> Entry:
         return Entry(source, load_schema(root, source))
     except SchemaError as error:
         return Entry(source, refused=error)
+    except RecursionError:  # an example may nest deeper than any schema
+        return Entry(source, refused=SchemaError(f"{source!r} nests too deeply to be judged.", "too_deep"))
     except (OSError, ValueError) as error:  # a name that no file can have
         return Entry(source, refused=SchemaError(f"unknown schema {source!r}: {error}", "unknown_schema"))
 
@@ -74,7 +79,7 @@ def read_samples(path: str | Path) -> list[JsonValue]:
     """The records of a JSONL file, one a line, at most 100,000 of them.
 
     Raises:
-        InputError: the file cannot be read, or a line is too long or not JSON.
+        InputError: the file cannot be read or is too large, or a line is too long or no JSON that can be exchanged.
     """
     records: list[JsonValue] = []
     try:
@@ -82,15 +87,18 @@ def read_samples(path: str | Path) -> list[JsonValue]:
             if not line.strip():
                 continue
             try:
-                records.append(json.loads(line))
-            except (ValueError, RecursionError) as error:
-                raise InputError(f"{path}, line {number}: not JSON: {error}. Give one record on each line.") from error
+                records.append(exchanged(json.loads(line)))
+            except (SchemaError, ValueError, RecursionError) as error:
+                raise InputError(
+                    f"{path}, line {number}: no JSON record: {error}. Give one record on each line."
+                ) from error
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read {path}: {error}. Give a JSONL file with one record on each line.") from error
     return records
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    total = 0
     with path.open("rb") as file:
         for number in range(1, MAX_SAMPLES + 1):
             line = file.readline(MAX_SCHEMA_BYTES + 1)
@@ -98,4 +106,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 return
             if len(line) > MAX_SCHEMA_BYTES:
                 raise InputError(f"{path}, line {number} has more than {MAX_SCHEMA_BYTES} bytes. Leave it out.")
+            total += len(line)
+            if total > MAX_SAMPLE_BYTES:
+                raise InputError(f"{path}, line {number}: the file has more than {MAX_SAMPLE_BYTES} bytes. Take fewer.")
             yield number, line

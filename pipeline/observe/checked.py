@@ -19,6 +19,8 @@ from pipeline.observe.checked_numbers import budget_lines, cost_table, raw_table
 MAX_ROWS = 60
 """Rows of one table that are shown unless all are asked for."""
 
+MAX_PLACES = 20
+
 _STYLES = {"nobody": "red", "validator": "yellow", "grammar": "green"}
 _VERDICTS = {"dropped": "yellow", "over_tight": "red", "refused": "red", "unproven": "yellow", "enforced": "green"}
 _ORDER = ("nobody", "validator", "grammar")
@@ -152,11 +154,10 @@ def _column(row: Mapping[str, Any]) -> list[Text]:
 
 def _policies(report: Report) -> Iterator[RenderableType]:
     if report["closed"]:
-        places = ", ".join(safe(pointer or "/", 60) for pointer in report["closed"][:MAX_ROWS])
-        yield Text(f"closed to undeclared keys, since the schema does not ask for them: {places}")
+        yield Text(f"closed to undeclared keys, since the schema does not ask for them: {_places(report['closed'])}")
     for name, trial in report["backends"].items():
         if trial["narrowed"]:
-            places = ", ".join(safe(pointer or "/", 60) for pointer in trial["narrowed"][:MAX_ROWS])
+            places = _places(trial["narrowed"])
             yield Text(
                 f"narrowed by policy, longer legal values cannot be produced with {safe(name)}: {places}", "yellow"
             )
@@ -194,6 +195,11 @@ def _table(title: str, heads: Iterable[str], rows: Iterable[list[Text]], everyth
     if len(given) > MAX_ROWS and not everything:
         table.add_row(Text(f"… and {len(given) - MAX_ROWS} more (--all)"))
     return table
+
+
+def _places(pointers: Sequence[str]) -> str:
+    more = f" and {len(pointers) - MAX_PLACES} more" if len(pointers) > MAX_PLACES else ""
+    return ", ".join(safe(pointer or "/", 60) for pointer in pointers[:MAX_PLACES]) + more
 
 
 def _place(site: Mapping[str, Any]) -> str:

@@ -27,7 +27,7 @@ def cost_table(report: Mapping[str, Any]) -> Table:
     table = Table("", *report["backends"], title="cost", title_justify="left")
     lines = {name: dict(_costs(trial)) for name, trial in report["backends"].items()}
     for label in next(iter(lines.values())):
-        table.add_row(cell(label), *(cell(costs[label]) for costs in lines.values()))
+        table.add_row(cell(label), *(cell(safe(costs[label])) for costs in lines.values()))
     return table
 
 
@@ -49,7 +49,9 @@ def _costs(trial: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def raw_table(report: Mapping[str, Any]) -> Table:
     """What each back end makes of the schema as it was written, beside what it makes of the transport schema."""
-    table = Table("back end", "schema", *_KINDS, "legal answers lost", title="as written, and as transport")
+    table = Table(
+        "back end", "schema", *_KINDS, "legal answers lost", title="as written, and as transport", title_justify="left"
+    )
     for name, trial in report["backends"].items():
         if trial["raw"]:
             refused = trial["raw"]["refused"]

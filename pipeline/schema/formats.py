@@ -1,8 +1,9 @@
 """Formats as patterns: one definition for the validator and for the grammar, so that the two agree.
 
 A back end's own idea of a format is not used: both refuse some values that the validator accepts, each others. Exact
-formats are judged by their pattern and by `jsonschema`'s check; of the others the pattern is only the outline, which
-the grammar holds, and `jsonschema` decides. Formats that stand in neither table are annotations: nobody checks them.
+formats are judged by their pattern alone (`jsonschema` refuses the relative-json-pointer 10, for one); of the others
+the pattern is only the outline, which the grammar holds, and `jsonschema`'s check comes on top. Formats that stand in
+neither table are annotations: nobody checks them.
 
 Sources: RFC 3339 (date, time, date-time, duration; no leap seconds, as jsonschema has it), RFC 4122 (uuid), RFC 2673
 (ipv4), RFC 4291 (ipv6), RFC 6901 (json-pointer), RFC 5321 without its length limits (email), RFC 3986 (uri).
@@ -101,20 +102,24 @@ def text_of_format(name: str) -> FormatText | None:
 
 def is_checked(name: str) -> bool:
     """Whether the validator refuses anything because of a format."""
-    return name in EXACT or name in Draft202012Validator.FORMAT_CHECKER.checkers
+    return name in EXACT or name in OUTLINES or name in Draft202012Validator.FORMAT_CHECKER.checkers
 
 
 @lru_cache
 def format_checker() -> FormatChecker:
-    """jsonschema's checks for 2020-12, and the patterns of the exact formats."""
+    """Our patterns, and on top of the outlines jsonschema's checks, which alone let a line feed end a uri."""
     checker = FormatChecker(formats=())
     checker.checkers = dict(Draft202012Validator.FORMAT_CHECKER.checkers)
-    for name, pattern in EXACT.items():
+    for name, pattern in {**EXACT, **OUTLINES}.items():
         finder = compile_finder(f"^(?:{pattern})$")
-        library, raises = checker.checkers.get(name, (lambda _value: True, ()))
+        library, raises = (_anything, ()) if name in EXACT else checker.checkers.get(name, (_anything, ()))
 
         def conforms(value: object, finder: Finder = finder, library: Check = library) -> bool:
             return not isinstance(value, str) or (finder.finds(value, FORMAT_SECONDS) and bool(library(value)))
 
         checker.checkers[name] = (conforms, raises)
     return checker
+
+
+def _anything(_value: object) -> bool:
+    return True

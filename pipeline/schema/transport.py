@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.schema.shape.apart import apart
 from pipeline.schema.shape.emit import emit
 from pipeline.schema.shape.policy import Policy, apply
 from pipeline.schema.shape.read import read
@@ -41,4 +42,5 @@ def written(shapes: Shapes, backend: str, policy: Policy | None = None) -> Trans
         return Transport("false", shapes.left, satisfiable=False)
     shapes, narrowed = apply(shapes, policy or Policy())
     schema, left = emit(shapes, backend)
+    schema = apart(schema) if backend == "xgrammar" else schema
     return Transport(json.dumps(schema, ensure_ascii=False, separators=(",", ":")), left, narrowed)

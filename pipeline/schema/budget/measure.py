@@ -96,13 +96,9 @@ def budget(
     """
     source = source if isinstance(source, Source) else Source(source)
     smallest = [canonical_text(source, value) for value in candidates(shapes, count)]
-    texts, skipped = _legal_texts(source, samples)
-    calibrated_by: CalibratedBy = "samples" if texts else "examples"
-    from_examples, skipped_examples = _legal_texts(source, examples)
-    texts += from_examples
-    if not texts:
-        calibrated_by = "drawn"
-        texts = list(_drawn(shapes, source)) if len(smallest[0]) <= MAX_DRAWN_CHARACTERS else []
+    calibrated_by, texts, skipped = _records(source, samples, examples)
+    if not texts and len(smallest[0]) <= MAX_DRAWN_CHARACTERS:
+        texts = list(_drawn(shapes, source))
     sizes = sorted((answer_tokens(count, text), text) for text in texts)
     least, text = min([(answer_tokens(count, text), text) for text in smallest] + sizes[:1])
     tokens = tuple(size for size, _ in sizes)
@@ -119,8 +115,18 @@ def budget(
         unbounded_at=highest.unbounded_at,
         calibrated_by=calibrated_by,
         sample_tokens=tokens,
-        skipped_samples=skipped + skipped_examples,
+        skipped_samples=skipped,
     )
+
+
+def _records(
+    source: Source, samples: Sequence[JsonValue], examples: Sequence[JsonValue]
+) -> tuple[CalibratedBy, list[str], int]:
+    """(what there is to calibrate by, canonical texts of the legal records, how many were skipped)."""
+    sampled, skipped = _legal_texts(source, samples)
+    shown, skipped_examples = _legal_texts(source, examples)
+    by: CalibratedBy = "samples" if sampled else "examples" if shown else "drawn"
+    return by, sampled + shown, skipped + skipped_examples
 
 
 def _legal_texts(source: Source, records: Sequence[JsonValue]) -> tuple[list[str], int]:

@@ -30,7 +30,7 @@ MAX_DRAWN_CHARACTERS = 20_000
 """None are drawn where the smallest record has more."""
 
 DRAWING_SECONDS = 4.0
-"""For drawing and judging them; patterns can be slow. Of the handed schemas none needs a fifth of it."""
+"""For drawing and judging them; patterns can be slow."""
 
 MAX_SHORTEST = 200_000
 """Characters of a smallest record; there is no budget for a schema whose records must be larger."""

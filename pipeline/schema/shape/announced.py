@@ -87,6 +87,13 @@ def _way(
                 return here
             continue
         inside = keyword in MAPS or keyword in LISTS
+        if inside and tokens[at + 1] not in _steps(node[keyword]):
+            continue
         place = f"{pointer}/{escape(keyword)}" + (f"/{escape(tokens[at + 1])}" if inside else "")
         stack.append((place, resolve(body, f"#{place}"), at + 1 + inside, here))
     return None
+
+
+def _steps(schemas: Any) -> Iterable[str]:
+    """The tokens that lead to the schemas that a keyword holds."""
+    return schemas if isinstance(schemas, Mapping) else map(str, range(len(schemas)))

@@ -24,6 +24,8 @@ Drop = Callable[[Site, str], None]
 ENUMERATED = 256
 """Multiples in a range that are few enough to be listed."""
 
+_REWRITTEN = frozenset({"not", "then", "dependentRequired", "dependentSchemas"})
+
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
@@ -37,6 +39,11 @@ class Dialect:
     names: bool
     absent_keys: bool
     counts_optional_keys: bool
+    odd_names_apart: bool
+
+    def tells_name_apart(self, name: str) -> bool:
+        """Whether a declared key of this name is never taken for an undeclared one."""
+        return self.odd_names_apart or (name.isascii() and name.isprintable() and not {'"', "\\"} & set(name))
 
 
 XGRAMMAR = Dialect(
@@ -48,6 +55,7 @@ XGRAMMAR = Dialect(
     names=True,
     absent_keys=False,  # `false` as a property is a compile error
     counts_optional_keys=True,
+    odd_names_apart=False,  # names that are not plain in JSON text, or beyond ASCII
 )
 GUIDANCE = Dialect(
     "guidance",
@@ -58,6 +66,7 @@ GUIDANCE = Dialect(
     names=False,
     absent_keys=True,
     counts_optional_keys=False,  # "only supported when all keys listed in properties are required"
+    odd_names_apart=True,
 )
 DIALECTS = {"xgrammar": XGRAMMAR, "guidance": GUIDANCE}
 
@@ -72,17 +81,43 @@ def number(dialect: Dialect, shape: Number, drop: Drop) -> dict[str, Any]:
         _bound(schema, "minimum", shape.minimum, dialect.largest_bound)
         _bound(schema, "maximum", shape.maximum, dialect.largest_bound)
     elif dialect.bounded_numbers:
-        _bound(schema, "exclusiveMinimum" if shape.open_minimum else "minimum", shape.minimum, 10**15)
-        _bound(schema, "exclusiveMaximum" if shape.open_maximum else "maximum", shape.maximum, 10**15)
+        _decimal_bound(schema, "inimum", shape.minimum, shape.open_minimum)
+        _decimal_bound(schema, "aximum", shape.maximum, shape.open_maximum)
     if _step_is_held(dialect, shape):
         assert shape.multiple_of is not None
         schema["multipleOf"] = _json_number(shape.multiple_of)
-    for keywords in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum"), ("multipleOf",)):
-        if not schema.keys() & set(keywords):
-            for site in shape.sites:
-                if site[1] in keywords:
-                    drop(site, _why_dropped(dialect, site[1]))
+    wanted = (("inimum", shape.minimum), ("aximum", shape.maximum))
+    for end, value in wanted:
+        keywords = (f"m{end}", f"exclusiveM{end}")
+        if value is not None and (value not in _written(schema, keywords) or _zero_slips_in(dialect, shape, end)):
+            _drop_number(dialect, shape, keywords, drop)
+    if shape.multiple_of is not None and shape.multiple_of not in _written(schema, ("multipleOf",)):
+        _drop_number(dialect, shape, ("multipleOf",), drop)
     return schema
+
+
+def _written(schema: dict[str, Any], keywords: Collection[str]) -> list[Fraction]:
+    return [Fraction(repr(schema[name])) for name in keywords if name in schema]
+
+
+def _zero_slips_in(dialect: Dialect, shape: Number, end: str) -> bool:
+    """llguidance takes 0 for a number between 0 and less than 1, both left out."""
+    if dialect is not GUIDANCE or shape.integer:
+        return False
+    if end == "inimum":
+        return shape.open_minimum and shape.minimum == 0 and shape.maximum is not None and shape.maximum < 1
+    return shape.open_maximum and shape.maximum == 0 and shape.minimum is not None and shape.minimum > -1
+
+
+def _drop_number(dialect: Dialect, shape: Number, keywords: Collection[str], drop: Drop) -> None:
+    for site in shape.sites:
+        if speaks(site, keywords):
+            drop(site, _why_dropped(dialect, site[1]))
+
+
+def speaks(site: Site, keywords: Collection[str]) -> bool:
+    """Whether a site is one of these keywords, or one that the reader rewrote into others and that may be behind them."""
+    return site[1] in keywords or site[1] in _REWRITTEN
 
 
 def _why_dropped(dialect: Dialect, keyword: str) -> str:
@@ -92,9 +127,20 @@ def _why_dropped(dialect: Dialect, keyword: str) -> str:
 
 
 def _bound(schema: dict[str, Any], keyword: str, value: Fraction | None, largest: int) -> None:
-    """Write a bound that a back end computes with exactly: not too large, at most six decimals."""
-    if value is not None and abs(value) <= largest and (value * 10**6).denominator == 1:
+    """Write a bound of whole numbers that a back end computes with exactly."""
+    if value is not None and abs(value) <= largest:
         schema[keyword] = _json_number(value)
+
+
+def _decimal_bound(schema: dict[str, Any], end: str, value: Fraction | None, is_open: bool) -> None:
+    """Write a bound of numbers with at most one decimal, if need be a wider one: under `maximum: 12.34` llguidance loses
+    12.3, and the like for every bound of more decimals."""
+    if value is None or abs(value) > 10**15:
+        return
+    if (value * 10).denominator == 1:
+        schema[f"exclusiveM{end}" if is_open else f"m{end}"] = _json_number(value)
+    else:
+        schema[f"m{end}"] = _json_number(Fraction((math.ceil if end == "aximum" else math.floor)(value * 10), 10))
 
 
 def _json_number(value: Fraction) -> int | float:
@@ -198,7 +244,7 @@ def _xgrammar_candidates(shape: Text) -> Iterator[tuple[Node, tuple[str, ...]]]:
 
 def _drop_keyword(shape: Text, keyword: str, drop: Drop, why: str) -> None:
     for site in shape.sites:
-        if site[1] == keyword:
+        if speaks(site, (keyword,)):
             drop(site, why)
 
 
@@ -212,10 +258,12 @@ def literals(dialect: Dialect, shape: Literals, drop: Drop) -> list[dict[str, An
         return [{"type": types[0]}]
     kept = [value for value in values if _is_spelled(dialect, value)]
     schemas: list[dict[str, Any]] = [{"enum": kept}] if kept else []
-    for name in sorted({_type_name(value) for value in values if not _is_spelled(dialect, value)}):
+    widened = [value for value in values if not _is_spelled(dialect, value)]
+    whole = all(isinstance(value, int) for value in widened if _type_name(value) == "number")
+    for name in sorted(set(map(_type_name, widened))):
         for site in shape.sites:
             drop(site, f"{dialect.name} spells some of these numbers in another way")
-        schemas.append({"type": name})
+        schemas.append({"type": "integer" if name == "number" and whole else name})
     return schemas
 
 

@@ -10,8 +10,10 @@ from collections import Counter
 from typing import Any
 
 from pipeline.schema.shape import dialect as dialects
+from pipeline.schema.shape.apart import apart
 from pipeline.schema.shape.dialect import Dialect
 from pipeline.schema.shape.shapes import (
+    ANYTHING,
     NEVER,
     Anything,
     Array,
@@ -38,6 +40,10 @@ def emit(shapes: Shapes, backend: str) -> tuple[dict[str, Any], tuple[Left, ...]
     """The schema for a back end, and all sites that it leaves to the validator."""
     writer = _Writer(shapes, dialects.DIALECTS[backend])
     schema = writer.root()
+    left = {pointer for pointer, _ in writer.left}
+    for reach, site in shapes.conditions:
+        if not left.isdisjoint(reach):
+            writer.drop(site, "its `if` is not wholly held")
     return schema, tuple(writer.left.values())
 
 
@@ -94,7 +100,10 @@ class _Writer:
 
     def _scalar(self, shape: Shape) -> list[dict[str, Any]]:
         if isinstance(shape, Literals):
-            return dialects.literals(self.dialect, shape, self.drop)
+            widest = {"object": Object((), ANYTHING), "array": Array((), ANYTHING)}
+            written = dialects.literals(self.dialect, shape, self.drop)
+            # Where constants were widened: xgrammar reads a bare type as it reads no type.
+            return [self._write(widest[one["type"]], 0) if one.get("type") in widest else one for one in written]
         if isinstance(shape, Number):
             return [dialects.number(self.dialect, shape, self.drop)]
         if isinstance(shape, Text):
@@ -127,7 +136,7 @@ class _Writer:
                 schema[keyword] = count
                 continue
             for site in shape.sites:
-                if site[1] == keyword:
+                if dialects.speaks(site, (keyword,)):
                     self.drop(site, f"{self.dialect.name} is not asked to count beyond {self.dialect.largest_count}")
         return schema
 
@@ -136,6 +145,13 @@ class _Writer:
         for item in shape.properties:
             if item.shape != NEVER:
                 schema["properties"][item.name] = self._write(item.shape, depth + 2)
+                if (
+                    shape.rest not in (NEVER, item.shape)
+                    and item.shape != ANYTHING
+                    and not self.dialect.tells_name_apart(item.name)
+                ):
+                    for site in item.judges:
+                        self.drop(site, f"{self.dialect.name} also takes this key for an undeclared one")
             elif self.dialect.absent_keys:
                 schema["properties"][item.name] = False
             else:
@@ -160,7 +176,7 @@ class _Writer:
                 schema["propertyNames"] = {"pattern": written["pattern"]}
                 return
         for site in shape.sites:
-            if site[1] in ("propertyNames", "patternProperties"):
+            if dialects.speaks(site, ("propertyNames", "patternProperties")):
                 self.drop(site, f"{self.dialect.name} does not hold the names of undeclared keys here")
                 if site[1] == "patternProperties":
                     self.drop((site[0], "additionalProperties"), "beside patternProperties")
@@ -177,7 +193,7 @@ class _Writer:
                 schema[keyword] = count
             elif count is not None:
                 for site in shape.sites:
-                    if site[1] == keyword:
+                    if dialects.speaks(site, (keyword,)):
                         self.drop(site, f"{self.dialect.name} does not count optional keys")
 
 

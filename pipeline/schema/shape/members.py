@@ -108,6 +108,7 @@ def _properties(
     known = dict.fromkeys(name for _, _, members in places.with_keyword("properties") for name in members)
     known |= dict.fromkeys(evaluated or ())
     order = key_order(places.source, conjunction)
+    known |= dict.fromkeys(order)  # what another branch declares has its place in the order here, too
     properties = []
     for name in sorted(known, key=lambda name: order.get(name, len(order))):
         judges = _judges_of_key(places, name)

@@ -11,18 +11,22 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from pipeline.schema.fingerprint import canonical
 from pipeline.schema.formats import text_of_format
 from pipeline.schema.pattern.ast import Node, Unsupported
 from pipeline.schema.pattern.parse import parse
+from pipeline.schema.shape.canonical import ordered
+from pipeline.schema.shape.meet import meet
 from pipeline.schema.shape.shapes import NEVER, Boolean, Literals, Null, Number, Shape, Site, Text
-from pipeline.schema.shape.source import EXCLUDED, Source
-from pipeline.schema.walk import constrains
+from pipeline.schema.shape.source import EXCLUDED, Conjunction, Source
+from pipeline.schema.walk import children, constrains
 
-MAX_CHECKED = 2000
-"""Members of an enum that are checked against the schemas beside it; above, they are taken as they are."""
+MAX_CHECKED, MAX_CHECKED_PLAINLY = 2000, 20_000
+"""Members of an enum that are checked against the keywords beside it; above, they are taken as they are. The second
+where no keyword holds schemas: those may be enums again, and be searched for each member."""
 
 _CHECKED_ELSEWHERE = frozenset({"type", "enum", "const", EXCLUDED})
 
@@ -61,8 +65,11 @@ def types_of(places: Places) -> tuple[set[str], bool]:
     return types, whole
 
 
-def literals_of(places: Places) -> Literals | None:
-    """The values that enum and const leave, judged by everything else beside them; None without enum and const."""
+def literals_of(places: Places, conjunction: Conjunction) -> Literals | None:
+    """The values that enum and const leave, judged by everything else beside them; None without enum and const.
+
+    `conjunction` is what the places come from: it ranks the keys of objects.
+    """
     lists = [value if keyword == "enum" else [value] for _, keyword, value in places.with_keyword("enum", "const")]
     if not lists:
         return None
@@ -74,14 +81,18 @@ def literals_of(places: Places) -> Literals | None:
     types, whole = types_of(places)
     values = [value for key, value in kept.items() if key not in refused and _has_type(value, types, whole)]
     judges = [pointer for pointer, node in places.nodes() if node.keys() - _CHECKED_ELSEWHERE]
-    if len(values) <= MAX_CHECKED:
-        values = [value for value in values if all(places.source.accepts(pointer, value) for pointer in judges)]
+    nodes = [places.source.nodes[pointer] for pointer in judges]
+    most = MAX_CHECKED if any("$ref" in node or any(children(node)) for node in nodes) else MAX_CHECKED_PLAINLY
+    if len(values) <= most:
+        accepts = partial(places.source.accepts, without=_CHECKED_ELSEWHERE)
+        values = [value for value in values if all(accepts(pointer, value) for pointer in judges)]
     else:
         for pointer, node in places.nodes():
             for keyword in node.keys() - _CHECKED_ELSEWHERE:
-                places.source.leave(pointer, keyword, f"beside an enum of more than {MAX_CHECKED} members")
+                places.source.leave(pointer, keyword, f"beside an enum of more than {most} members")
     judged = {key for _, node in places.nodes() for key in node if constrains(key) and key != "type"}
-    return Literals(tuple(map(compact, values)), places.sites(*judged))
+    written = tuple(pointer for pointer in conjunction if not pointer.startswith("#"))
+    return Literals(tuple(compact(ordered(places.source, value, written)) for value in values), places.sites(*judged))
 
 
 def compact(value: Any) -> str:
@@ -112,10 +123,15 @@ def simple(places: Places, kind: str, whole: bool) -> Shape:
             if values
             else NEVER
         )
-    if any(_has_type(value, {kind}, whole=False) for value in refused.values()):
+    leave_excluded(places, kind)
+    return _number(places, whole) if kind == "number" else _text(places)
+
+
+def leave_excluded(places: Places, kind: str) -> None:
+    """Note that single values of a type are not meant, where shapes cannot say so."""
+    if any(_has_type(value, {kind}, whole=False) for value in _excluded(places).values()):
         for pointer, _, _ in places.with_keyword(EXCLUDED):
             places.source.leave(pointer, EXCLUDED, f"a single {kind} cannot be left out")
-    return _number(places, whole) if kind == "number" else _text(places)
 
 
 def _excluded(places: Places) -> dict[str, Any]:
@@ -202,7 +218,17 @@ def _text(places: Places) -> Shape:
         if node is not None and all(node != known for _, known in patterns):
             patterns.append((places.source.origin(pointer, keyword), node))
     sites = places.sites("type", "minLength", "maxLength", "pattern", "format")
-    return Text(minimum, maximum, tuple(patterns), sites)
+    possible = meet([node for _, node in patterns], minimum, maximum)
+    if possible is None:
+        for site, _ in patterns[1:]:
+            places.source.leave(*site, "whether a string can match all patterns is not known")
+        patterns = patterns[:1]
+        possible = meet([node for _, node in patterns], minimum, maximum)
+    if possible is None:
+        for pointer, keyword, _ in places.with_keyword("minLength", "maxLength"):
+            places.source.leave(pointer, keyword, "whether a string of this length can match the pattern is not known")
+        minimum, maximum, possible = 0, None, True
+    return Text(minimum, maximum, tuple(patterns), sites) if possible else NEVER
 
 
 def _described(source: Source, pointer: str, keyword: str, value: str) -> Node | None:

@@ -12,10 +12,10 @@ from typing import Any
 
 from pipeline.schema.shape.choices import alternatives
 from pipeline.schema.shape.members import array, object_
-from pipeline.schema.shape.merge import Places, literals_of, simple, types_of
+from pipeline.schema.shape.merge import Places, leave_excluded, literals_of, simple, types_of
 from pipeline.schema.shape.prune import pruned, union
 from pipeline.schema.shape.shapes import ANYTHING, NEVER, TYPES, Ref, Shape, Shapes
-from pipeline.schema.shape.source import Conjunction, Source
+from pipeline.schema.shape.source import Conjunction, Source, conditions
 from pipeline.schema.walk import constrains
 
 MAX_SHAPES = 6000
@@ -33,7 +33,8 @@ def read(body: Mapping[str, Any]) -> Shapes:
         name: tuple(pointer for pointer in conjunction if not pointer.startswith("#"))
         for conjunction, name in reader.names.items()
     }
-    return pruned(Shapes(root, reader.shapes, tuple(reader.source.left.values()), origins))
+    left = tuple(reader.source.left.values())
+    return pruned(Shapes(root, reader.shapes, left, origins, tuple(conditions(reader.source))))
 
 
 class _Reader:
@@ -70,7 +71,7 @@ class _Reader:
         return union(list(options))
 
     def _typed(self, places: Places, conjunction: Conjunction) -> list[Shape]:
-        literals = literals_of(places)
+        literals = literals_of(places, conjunction)
         if literals is not None:
             return [literals] if literals.texts else []
         types, whole = types_of(places)
@@ -80,6 +81,8 @@ class _Reader:
         for kind in TYPES:
             if kind not in types:
                 continue
+            if kind in ("object", "array"):
+                leave_excluded(places, kind)
             if kind == "object":
                 found.append(object_(places, conjunction, self.shape_of))
             elif kind == "array":

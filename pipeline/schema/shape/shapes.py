@@ -148,6 +148,9 @@ class Shapes:
     named: Mapping[str, Shape]
     left: tuple[Left, ...]
     origins: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    conditions: tuple[tuple[frozenset[str], Site], ...] = ()
+    """For every `if` with an `else`: the schemas that decide it, and the site at which a value that passed for one that
+    meets the `if`, and does not, is refused."""
 
 
 def parts(shape: Shape) -> Iterator[Shape]:

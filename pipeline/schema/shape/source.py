@@ -13,7 +13,7 @@ from typing import Any
 
 from pipeline.schema.shape.shapes import Left
 from pipeline.schema.validator import validator_of
-from pipeline.schema.walk import descend, escape, resolve, target
+from pipeline.schema.walk import children, descend, escape, resolve, target
 
 Conjunction = tuple[str, ...]
 
@@ -42,6 +42,7 @@ class Source:
     left: dict[tuple[str, str], Left] = field(default_factory=dict)
     _origins: dict[str, tuple[str, str]] = field(default_factory=dict)
     _made: dict[str, str] = field(default_factory=dict)
+    _judges: dict[tuple[str, frozenset[str]], Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.nodes = dict(descend(self.body))
@@ -65,9 +66,13 @@ class Source:
         site = self.origin(pointer, keyword)
         self.left.setdefault(site, Left(*site, why))
 
-    def accepts(self, pointer: str, value: Any) -> bool:
-        """Whether the schema at a pointer accepts a value."""
-        return bool(self.validator.evolve(schema=self.nodes[pointer]).is_valid(value))
+    def accepts(self, pointer: str, value: Any, without: frozenset[str] = frozenset()) -> bool:
+        """Whether the schema at a pointer accepts a value, some of its keywords aside."""
+        if (pointer, without) not in self._judges:
+            node = self.nodes[pointer]
+            kept = {key: part for key, part in node.items() if key not in without} if without else node
+            self._judges[pointer, without] = self.validator.evolve(schema=kept)
+        return bool(self._judges[pointer, without].is_valid(value))
 
     def referred(self, node: Mapping[str, Any]) -> str:
         """The pointer that a node's $ref leads to."""
@@ -128,3 +133,22 @@ def key_order(source: Source, conjunction: Sequence[str]) -> dict[str, int]:
         for name in node.get("properties", ()) if isinstance(node, Mapping) else ():
             order.setdefault(name, len(order))
     return order
+
+
+def conditions(source: Source) -> Iterator[tuple[frozenset[str], tuple[str, str]]]:
+    """For every `if` with an `else`: the pointers of all schemas below and behind the `if`, and the site of the `else`."""
+    for pointer, node in list(source.nodes.items()):
+        if not isinstance(node, Mapping) or not {"if", "else"} <= node.keys():
+            continue
+        reach: set[str] = set()
+        pending = [f"{pointer}/if"]
+        while pending:
+            place = pending.pop()
+            if place in reach:
+                continue
+            reach.add(place)
+            here = source.nodes[place]
+            pending += (place + step for _, step, _ in children(here))
+            if isinstance(here, Mapping) and "$ref" in here:
+                pending.append(source.referred(here))
+        yield frozenset(reach), source.origin(pointer, "else")

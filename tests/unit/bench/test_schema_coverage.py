@@ -1,4 +1,4 @@
-"""The report on other people's schemas: it must see every loss, every leak and every bad end, or its zeros mean nothing."""
+"""The report on other people's schemas must see every loss, every leak and every bad end, or its zeros mean nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench import schema_coverage
 from bench.coverage.judge import Judge
 from bench.coverage.measure import JOB_MODULES, measured
 from bench.coverage.quantiles import of_slots, of_values, slot
-from bench.coverage.sets import Case, Test, folder_set, handed, some
+from bench.coverage.sets import Case, Instance, folder_set, handed, some
 from bench.coverage.totals import totals
 from pipeline.compile.sandbox import Job, Limits, Sandbox
 from pipeline.schema.registry import document_schema
@@ -32,7 +32,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 def case(schema: Any, *tests: tuple[Any, bool], key: str = "case") -> Case:
-    return Case(key, schema, tuple(Test(data, valid) for data, valid in tests))
+    return Case(key, schema, tuple(Instance(data, valid) for data, valid in tests))
 
 
 def judged(schema: Any, data: Any, label: bool) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def test_a_folder_gives_schemas_in_every_form_that_collections_use(tmp_path: Pat
     }
     assert cases["bad.json"].fault and not cases["row.json"].fault
     assert cases["deep/plain.json"].schema == cases["row.json"].schema == cases["lines.jsonl:3"].schema == VENDOR
-    assert cases["row.json"].tests == (Test({"vendor": "a"}, True, "short"),)
+    assert cases["row.json"].tests == (Instance({"vendor": "a"}, True, "short"),)
 
 
 def test_a_limit_takes_from_all_over_the_set() -> None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pipeline.engines.models import cached_model, load_tokenizer
 from pipeline.errors import EngineError
 from pipeline.schema.budget.measure import Budget, budget
+from pipeline.schema.budget.meter import Meter
 from pipeline.schema.probe.draw import Drawer, covered_by
 from pipeline.schema.registry import document_schema, load_schema
 from pipeline.schema.shape.canonical import canonical_text
@@ -151,7 +152,7 @@ def test_legal_records_lie_between_shortest_and_worst(count: Callable[[str], int
     _check(body, found, count, [longest, *_drawn(body, seed)])
 
 
-@settings(max_examples=30)
+@settings(max_examples=40)
 @given(pair=BOUNDED, seed=st.integers(0, 99))
 def test_the_real_tokenizer_agrees(pair: Pair, seed: int) -> None:
     body, longest = pair
@@ -178,3 +179,20 @@ def test_handed_schemas_have_true_budgets(shared: Path) -> None:
         found = budget(read(body), body, words)
         assert (found.worst_tokens is None) == bool(found.unbounded_at)
         _check(body, found, words, _drawn(body, number, 40))
+
+
+def test_counting_is_bounded() -> None:
+    calls: list[int] = []
+
+    def count(text: str) -> int:
+        calls.append(len(text))
+        return len(text)
+
+    names = [f"k{number}" for number in range(100)]
+    enums = {name: {"enum": [f"member {name} {number}" for number in range(40)]} for name in names}
+    body = {"type": "object", "properties": enums, "required": names, "additionalProperties": False}
+    found = budget(read(body), body, count, [{name: f"member {name} 7" for name in names}] * 1000)
+    assert found.sample_count == 500
+    assert len(calls) < 3000
+    meter = Meter(octets, calls=2, characters=5)
+    assert [meter.tokens(text) for text in ("abc", "abcd", "ab", "abc", "x")] == [3, None, 2, 3, None]

@@ -88,7 +88,7 @@ EXACT: dict[str, tuple[Any, list[Any], list[Any]]] = {
         [{"k": "x", "v": "s"}, {"k": "y", "v": 1}],
     ),
     "if without else": (
-        {"type": ["integer", "string"], "if": {"type": "integer"}, "then": {"minimum": 5}}, [5, "a"], [4],
+        {"type": ["integer", "string"], "if": {"type": "number"}, "then": {"minimum": 5}}, [5, "a"], [4],
     ),
     "dependentRequired": (
         obj({"a": INT, "b": INT}, dependentRequired={"a": ["b"]}, additionalProperties=False),
@@ -164,12 +164,12 @@ LEFT: dict[str, tuple[Any, set[str], Any]] = {
     "an unknown format": ({"type": "string", "format": "made-up"}, {":format"}, None),
     "an outlined format": ({"type": "string", "format": "uri"}, {":format"}, None),
     "a required key without a place": (
-        {"type": "object", "required": ["ghost"], "additionalProperties": INT}, {":required"}, {},
+        {"type": "object", "required": ["ghost"], "additionalProperties": INT}, {":required"}, {"other": 1},
     ),
     "not whole": ({"type": ["number", "null"], "not": {"type": "integer"}}, {":not"}, 1),
     "a single number": ({"type": "integer", "not": {"const": 3}}, {":not"}, 3),
     "if that has no complement": (
-        {"type": "array", "if": {"uniqueItems": True}, "then": {"maxItems": 1}}, {":then"}, [1, 2],
+        {"type": "array", "if": {"uniqueItems": True}, "then": {"maxItems": 1}}, {":then", "/if:uniqueItems"}, [1, 2],
     ),
     "unevaluated items": ({"type": "array", "unevaluatedItems": INT}, {":unevaluatedItems"}, ["a"]),
     "a map by patterns and more": (

@@ -1,78 +1,82 @@
-"""The engine gets what decides acceptance, in its own order, and nothing else."""
+"""The engine gets what decides acceptance, in its own order, and nothing else; policies change what they say they change.
+
+The limits of each back end are tried on the real matchers: what is written must hold, what is not must be left.
+"""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from support import RECEIPT, plan_of, schema_and_record
+from transport_trip import BACKENDS, Trip, takes
 
-from pipeline.schema.transport import transport_schema
+from pipeline.schema.registry import document_schema
+from pipeline.schema.shape.canonical import canonical_text
+from pipeline.schema.shape.dialect import GUIDANCE, XGRAMMAR
+from pipeline.schema.shape.policy import NOT_APPLICABLE, Policy
+from pipeline.schema.shape.source import Source
+from pipeline.schema.transport import Transport, transport_of
 from pipeline.schema.validator import validator_of
 
+BOTH = pytest.mark.parametrize("backend", BACKENDS)
 ANNOTATED = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "$id": "https://example.com/t",
-    "title": "T",
+    "title": "gone",
     "type": "object",
-    "x-validations": [{"rule": "self.a > 0"}],
+    "x-validations": [{"rule": "gone"}],
     "properties": {
-        "title": {"type": "string", "title": "Title", "default": "x", "examples": ["y"]},
-        "description": {"type": "string", "description": "d", "x-hint": 1},
-        "x-foo": {"$ref": "#/$defs/examples", "$comment": "c"},
+        "title": {"type": "string", "title": "gone", "default": "gone", "examples": ["gone"]},
+        "description": {"type": "string", "description": "gone", "x-hint": "gone"},
+        "x-foo": {"$ref": "#/$defs/examples", "$comment": "gone"},
         "default": {"enum": [{"title": "kept", "x-a": 1}]},
         "const": {"const": {"description": "kept"}},
     },
     "required": ["title", "x-foo"],
-    "dependentRequired": {"title": ["description"]},
     "$defs": {"examples": {"type": "integer", "deprecated": True}},
 }
 
 
-def test_properties_named_like_keywords_survive_and_annotations_do_not() -> None:
-    assert transport_schema(ANNOTATED) == {
-        "type": "object",
-        "properties": {
-            "title": {"type": "string"},
-            "description": {"type": "string"},
-            "x-foo": {"$ref": "#/$defs/examples"},
-            "default": {"enum": [{"title": "kept", "x-a": 1}]},
-            "const": {"const": {"description": "kept"}},
-        },
-        "required": ["title", "x-foo"],
-        "dependentRequired": {"title": ["description"]},
-        "$defs": {"examples": {"type": "integer"}},
-    }
+def body_of(schema: Any) -> Any:
+    return document_schema(schema, "transport@1").body
 
 
-def test_annotations_are_found_below_every_applicator() -> None:
-    inner = {"type": "string", "title": "gone"}
+def left_of(transport: Transport) -> set[tuple[str, str]]:
+    return {(left.pointer, left.keyword) for left in transport.left}
+
+
+@BOTH
+def test_annotations_and_extensions_do_not_reach_the_engine(backend: str) -> None:
+    transport = transport_of(body_of(ANNOTATED), backend)
+    assert "gone" not in transport.text
+    assert left_of(transport) == set()
+    schema = json.loads(transport.text)
+    assert list(schema["properties"]) == ["title", "description", "x-foo", "default", "const"]
+    record = {
+        "title": "t", "description": "d", "x-foo": 1, "default": {"title": "kept", "x-a": 1}, "const": {"description": "kept"},
+    }  # fmt: skip
+    assert takes(transport.text, json.dumps(record, separators=(",", ":")), backend)
+    assert not takes(transport.text, '{"title":"t","x-foo":"no"}', backend)
+
+
+@BOTH
+def test_annotations_are_found_below_every_applicator(backend: str) -> None:
+    inner = {"type": "string", "title": "gone", "x-a": "gone"}
     lists = {key: [inner, True] for key in ("allOf", "anyOf", "oneOf", "prefixItems")}
-    maps = {key: {"title": inner} for key in ("properties", "patternProperties", "$defs", "dependentSchemas")}
-    one = (
-        "items",
-        "additionalProperties",
-        "contains",
-        "propertyNames",
-        "not",
-        "if",
-        "then",
-        "else",
-        "unevaluatedItems",
-    )
-    stripped = transport_schema({**lists, **maps, **dict.fromkeys(one, inner)})
-    assert "gone" not in json.dumps(stripped)
-    assert json.dumps(stripped).count('{"type": "string"}') == 17
-    assert [stripped[key][1] for key in lists] == [True] * 4
+    maps = {key: {"a": inner} for key in ("properties", "patternProperties", "$defs", "dependentSchemas")}
+    single = ("items", "additionalProperties", "contains", "propertyNames", "not", "if", "then", "else")
+    for keyword, value in [*lists.items(), *maps.items(), *((key, inner) for key in single)]:
+        assert "gone" not in transport_of(body_of({keyword: value}), backend).text
 
 
-def test_the_order_of_keys_is_kept() -> None:
+def test_the_order_of_keys_is_part_of_the_grammar() -> None:
     names = ["zeta", "alpha", "mid"]
     plan = plan_of({"type": "object", "properties": {name: {"type": "string"} for name in names}})
     assert list(json.loads(plan.transport)["properties"]) == names
     turned = plan_of({"type": "object", "properties": {name: {"type": "string"} for name in names[::-1]}})
-    assert turned.transport != plan.transport
     assert turned.grammar_digest != plan.grammar_digest
 
 
@@ -83,8 +87,168 @@ def test_prose_changes_no_grammar_but_the_plan() -> None:
     assert plain.digest != wordy.digest
 
 
-@given(schema_and_record(), schema_and_record())
-def test_the_transport_schema_accepts_the_same_values(one: Any, other: Any) -> None:
+@settings(max_examples=60)
+@given(schema_and_record())
+def test_the_transport_schema_is_a_schema_that_accepts_the_records(one: Any) -> None:
     schema = {**one[0], "title": "t", "x-y": 1}
-    for value in (one[1], other[1]):
-        assert validator_of(transport_schema(schema)).is_valid(value) == validator_of(schema).is_valid(value)
+    for backend in BACKENDS:
+        assert validator_of(json.loads(transport_of(body_of(schema), backend).text)).is_valid(one[1])
+
+
+# --- what one back end cannot hold: (schema, sites left by xgrammar, by guidance, values that must stay in reach)
+
+ENUM_10 = {"enum": [f"code-{n:06d}" for n in range(XGRAMMAR.largest_enum + 1)]}
+LIMITS: dict[str, tuple[Any, set[str], set[str], list[Any]]] = {
+    "numbers with bounds": (
+        {"type": "number", "minimum": 0.5, "exclusiveMaximum": 9}, {"minimum", "exclusiveMaximum"}, set(), [0.5, 8.9999999],
+    ),
+    "bounds of two decimals": (
+        {"type": "number", "minimum": -43.53, "maximum": 12.345}, {"minimum", "maximum"}, {"minimum", "maximum"},
+        [12.345, 12.34, 12.3, -43.53, -43.5, -43.529999],
+    ),
+    "bounds beyond floating point": (
+        {"type": "integer", "minimum": -(2**53) - 1, "maximum": 2**53 + 1}, set(), {"minimum", "maximum"},
+        [2**53 + 1, -(2**53) - 1, 0],
+    ),
+    "steps": ({"type": "integer", "multipleOf": 3, "minimum": 0}, {"multipleOf"}, set(), [0, 3, 9007199254740993]),
+    "decimal steps": (
+        {"type": "number", "multipleOf": 0.01, "minimum": 0}, {"multipleOf", "minimum"}, set(), [0, 19.99, 1000000],
+    ),
+    "steps below zero": ({"type": "integer", "multipleOf": 3}, {"multipleOf"}, {"multipleOf"}, [-3, 6]),
+    "constants beyond 64 bit": (
+        {"enum": [2**64, -(2**63), 2**53 + 1, 1]}, {"enum"}, {"enum"}, [2**64, -(2**63), 2**53 + 1, 1],
+    ),
+    "small constants": ({"enum": [1e-7, 1.5]}, {"enum"}, {"enum"}, [1e-7, 1.5]),
+    "constants within constants": ({"const": {"a": [1e22, 0.1]}}, {"const"}, {"const"}, [{"a": [1e22, 0.1]}]),
+    "two patterns": (
+        {"type": "string", "pattern": "^[a-z]+$", "allOf": [{"pattern": "b"}]}, {"pattern"}, set(), ["abc"],
+    ),
+    "a huge enum": (ENUM_10, {"enum"}, set(), ["code-000000", "code-010000"]),
+    "a huge minItems": (
+        {"type": "array", "items": {"type": "null"}, "minItems": 5001}, {"minItems"}, {"minItems"}, [[None] * 5001],
+    ),
+    "a forbidden key of an open object": (
+        {"type": "object", "properties": {"a": False}, "additionalProperties": True}, {"*"}, set(), [{}, {"b": 1}],
+    ),
+    "an odd key of an open object": (
+        {"type": "object", "properties": {"é": {"type": "null"}}, "additionalProperties": True}, {"*"}, set(),
+        [{}, {"é": None}, {"é": None, "b": 1}],
+    ),
+    "names by a pattern": (
+        {"type": "object", "propertyNames": {"pattern": "^[a-z]+$"}}, set(), {"propertyNames"}, [{}, {"ab": 1}],
+    ),
+    "names by a pattern beside properties": (
+        {"type": "object", "properties": {"a": True}, "additionalProperties": True, "propertyNames": {"pattern": "^a"}},
+        {"propertyNames"}, {"propertyNames"}, [{"a": 1, "ab": 2}],
+    ),
+    "a map by one pattern": (
+        {"type": "object", "patternProperties": {"^x-": {"type": "null"}}, "additionalProperties": False},
+        set(), {"patternProperties", "additionalProperties"}, [{}, {"x-a": None, "x-b": None}],
+    ),
+    "numbers of optional keys": (
+        {"type": "object", "properties": {"a": True, "b": True}, "additionalProperties": False, "minProperties": 1},
+        set(), {"minProperties"}, [{"a": 1}, {"b": 1}, {"a": 1, "b": 1}],
+    ),
+    "a bound below a not": (
+        {"type": "number", "not": {"minimum": 5}}, {"not"}, set(), [4.9, -1],
+    ),
+    "an if that is not held": (
+        {"if": {"type": "string", "pattern": r"^(a)\1$"}, "else": {"type": "array"}}, {"pattern", "else"}, {"pattern", "else"},
+        ["aa", []],
+    ),
+}  # fmt: skip
+
+
+@BOTH
+@pytest.mark.parametrize("name", LIMITS)
+def test_what_a_back_end_cannot_hold_is_left_and_no_value_is_lost(name: str, backend: str) -> None:
+    schema, by_xgrammar, by_guidance, values = LIMITS[name]
+    body = body_of(schema)
+    transport, source = transport_of(body, backend), Source(body)
+    expected = by_xgrammar if backend == "xgrammar" else by_guidance
+    assert {keyword for _, keyword in left_of(transport)} == expected
+    for value in values:
+        assert source.validator.is_valid(value)
+        assert takes(transport.text, canonical_text(source, value), backend), value
+
+
+def test_the_limits_are_those_of_the_table() -> None:
+    assert (XGRAMMAR.largest_enum, GUIDANCE.largest_enum) == (10_000, 100_000)
+    assert GUIDANCE.largest_bound == 2**53
+
+
+@BOTH
+@pytest.mark.parametrize("pattern", [r"^(?=.*[0-9])[a-z0-9]+$", '^[^"]*$', r"^[^\\]+$", r"\W", "^x(?!y)"])
+def test_a_pattern_is_held_or_left_and_never_loses(pattern: str, backend: str) -> None:
+    trip = Trip(body_of({"type": "string", "pattern": pattern}), (backend,))
+    for value in ["a1", "abc", 'q"t', "back\\s", "\n", "é", "xy", "x", "", "😀"]:
+        assert list(trip.faults(value)) == []
+
+
+# --- policies
+
+RECORD = {
+    "type": "object",
+    "properties": {
+        "a": {"type": "string"},
+        "b": {"type": "object", "properties": {"c": {"enum": ["x", "y"]}}, "required": ["c"]},
+        "l": {"type": "array", "items": {"type": "string"}},
+        "o": {"type": "integer"},
+        "s": {"type": "string", "maxLength": 9},
+    },
+    "required": ["a", "b", "l"],
+}
+FULL: dict[str, Any] = {"a": "t", "b": {"c": "x"}, "l": ["u"], "o": 1, "s": "v"}
+
+
+def reach(policy: Policy | None, backend: str, *records: Any) -> list[bool]:
+    body = body_of(RECORD)
+    transport = transport_of(body, backend, policy)
+    return [takes(transport.text, canonical_text(Source(body), record), backend) for record in records]
+
+
+@BOTH
+def test_without_a_policy_nothing_is_added(backend: str) -> None:
+    wider = [{**FULL, "a": None}, {NOT_APPLICABLE: True}, {**FULL, "b": {"c": None}}]
+    assert reach(None, backend, FULL, *wider) == [True, False, False, False]
+    assert reach(Policy(), backend, FULL, *wider) == [True, False, False, False]
+    assert transport_of(body_of(RECORD), backend).narrowed == ()
+
+
+@BOTH
+def test_nullable_is_for_required_leaves_alone(backend: str) -> None:
+    policy = Policy(abstain="nullable")
+    allowed = [FULL, {**FULL, "a": None}, {**FULL, "b": {"c": None}}]
+    refused = [{**FULL, "b": None}, {**FULL, "l": None}, {**FULL, "o": None}, {**FULL, "l": [None]}, None]
+    assert reach(policy, backend, *allowed) == [True] * len(allowed)
+    assert reach(policy, backend, *refused) == [False] * len(refused)
+    plain, wide = transport_of(body_of(RECORD), backend), transport_of(body_of(RECORD), backend, policy)
+    assert (wide.left, wide.narrowed) == (plain.left, ())
+
+
+@BOTH
+def test_a_document_may_be_not_applicable_as_a_whole(backend: str) -> None:
+    policy = Policy(abstain="document")
+    refused = [{NOT_APPLICABLE: False}, {NOT_APPLICABLE: True, "a": "t"}, {}, {**FULL, "a": None}]
+    assert reach(policy, backend, FULL, {NOT_APPLICABLE: True}) == [True, True]
+    assert reach(policy, backend, *refused) == [False] * len(refused)
+
+
+@BOTH
+def test_narrowing_bounds_what_has_no_bound_and_says_where(backend: str) -> None:
+    policy = Policy(max_items=2, max_length=3)
+    allowed = [{**FULL, "l": ["abc", "d"]}, {**FULL, "s": "123456789"}]
+    refused = [{**FULL, "l": ["a"] * 3}, {**FULL, "a": "abcd"}, {**FULL, "l": ["abcd"]}]
+    assert reach(policy, backend, *allowed) == [True] * len(allowed)
+    assert reach(policy, backend, *refused) == [False] * len(refused)
+    transport = transport_of(body_of(RECORD), backend, policy)
+    assert set(transport.narrowed) == {"/properties/a", "/properties/l", "/properties/l/items"}
+    assert transport.left == ()
+
+
+@BOTH
+def test_narrowing_leaves_what_the_schema_demands(backend: str) -> None:
+    body = body_of({"type": "array", "items": {"type": "string", "minLength": 4}, "minItems": 3})
+    transport = transport_of(body, backend, Policy(max_items=1, max_length=1))
+    assert takes(transport.text, '["abcd","abcd","abcd"]', backend)
+    assert not takes(transport.text, '["abcd","abcd","abcd","abcd"]', backend)

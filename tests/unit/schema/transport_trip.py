@@ -28,6 +28,8 @@ from pipeline.schema.shape.source import Source
 from pipeline.schema.transport import Transport, written
 
 BACKENDS = ("xgrammar", "guidance")
+MAX_TOKEN = 64
+"""Bytes of a token that is tried."""
 
 
 @cache
@@ -52,17 +54,36 @@ def grammar(backend: str) -> Grammar:
     return Grammar(vocabulary(), backend, True, vocabulary().size)  # type: ignore[arg-type]
 
 
+@cache
+def spelled() -> dict[bytes, int]:
+    """The token of every text that is one."""
+    return {text: token for token, text in enumerate(tokens().texts) if text and token not in tokens().end_ids}
+
+
 def encode(text: str) -> list[int]:
     """The tokens of a text as a model writes it."""
     return list(tokenizer().encode(text, add_special_tokens=False, split_special_tokens=True))
 
 
 def takes(transport: str, text: str, backend: str) -> bool:
-    """Whether a real matcher lets a text be decoded to its end."""
+    """Whether a real matcher lets a text be decoded to its end, by whatever tokens.
+
+    Where only one text is possible, llguidance allows only its own way to cut it into tokens, which need not be the
+    tokenizer's way to cut the whole: then any token goes that is allowed and goes on with the text, long ones first.
+    """
     matcher = grammar(backend).matcher(transport)
+    rest = text.encode()
     for token in encode(text):
         if not is_allowed(matcher.mask(), token) or not matcher.accept(token):
+            break
+        rest = rest[len(tokens().texts[token]) :]
+    while rest:
+        mask = matcher.mask()
+        starts = (spelled().get(rest[:size], -1) for size in range(min(len(rest), MAX_TOKEN), 0, -1))
+        chosen = next((token for token in starts if token >= 0 and is_allowed(mask, token)), None)
+        if chosen is None or not matcher.accept(chosen):
             return False
+        rest = rest[len(tokens().texts[chosen]) :]
     return matcher.finished() and not matcher.error()
 
 
@@ -126,7 +147,7 @@ class Trip:
                 text = text_of(made)
                 if made.end in ("dead_end", "error"):
                     yield Fault("dead end", backend, f"{text} {made.words}")
-                elif made.end == "finished" and not _is_infinite(value := json.loads(text)):
+                elif made.end == "finished" and (value := parsed(text)) is not REFUSED:
                     errors = list(islice(self.source.validator.iter_errors(value), 50))
                     sites = unannounced(self.body, errors, transport.left)
                     if sites:
@@ -149,8 +170,28 @@ def text_of(made: Walk) -> str:
     return b"".join(tokens().texts[token] for token in made.tokens).decode("utf-8", "replace")
 
 
-def _is_infinite(value: Any) -> bool:
-    """Whether a number in it is too large for JSON readers; such an answer is refused before it is validated."""
-    if isinstance(value, dict | list):
-        return any(map(_is_infinite, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, float) and math.isinf(value)
+REFUSED = object()
+
+
+def parsed(text: str) -> Any:
+    """The value of a text; REFUSED for what is refused before it is validated: a key twice, a number out of range."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            raise ValueError("a key comes twice")
+        return dict(pairs)
+
+    def finite(number: str) -> float:
+        if math.isinf(float(number)):
+            raise ValueError("too large")
+        return float(number)
+
+    def constant(name: str) -> float:
+        raise ValueError(f"{name} is no number")
+
+    try:
+        return json.loads(text, object_pairs_hook=once, parse_float=finite, parse_constant=constant)
+    except ValueError as error:
+        if isinstance(error, json.JSONDecodeError):
+            raise
+        return REFUSED
