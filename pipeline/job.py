@@ -124,11 +124,12 @@ class SamplerConfig(Strict):
 
 
 class RecordedConfig(Strict):
-    """Plays completions that `gristmill run --record` saved. `backend` and `compact_json` are the recorded engine's."""
+    """Plays completions that `gristmill run --record` saved. `compact_json` is the recorded engine's; so is `backend`,
+    and `auto` finds it out."""
 
     engine: Literal["recorded"]
     recording: str
-    backend: Literal["xgrammar", "guidance"] = "xgrammar"
+    backend: Literal["auto", "xgrammar", "guidance"] = "auto"
     compact_json: bool = True
     max_num_seqs: int = Field(256, ge=1)
     num_gpus: float = Field(0, ge=0)

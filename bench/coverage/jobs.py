@@ -61,7 +61,8 @@ def walk_job(tools: Any, payload: Payload) -> dict[str, Any]:
     """Payload: `body`, `backend`, `text` (transport), `left`, `instances` (with `data`, `text`, `accepted`).
 
     Answers `taken` (in their order), `unannounced` (sites by position, of those that should have been refused),
-    `masks` (counts by time) and `disagree`: positions where the mask forbids what the matcher accepts.
+    `masks` (counts by time) and `disagree`: how many the matcher accepts and a mask forbids. They are not taken, since
+    an engine samples under the masks.
     """
     grammar = tools.grammar(payload["backend"], True)
     try:
@@ -77,12 +78,11 @@ def walk_job(tools: Any, payload: Payload) -> dict[str, Any]:
         for index, (item, through) in enumerate(zip(payload["instances"], taken, strict=True))
         if through and not item["accepted"]
     }
-    masked = [walker.masked(item["text"]) for item, through in zip(payload["instances"], taken, strict=True) if through]
     return {
         "taken": taken,
         "unannounced": {index: surprises for index, surprises in found.items() if surprises},
         "masks": dict(walker.masks),
-        "disagree": masked.count(False),
+        "disagree": walker.disagree,
     }
 
 
@@ -133,6 +133,7 @@ class _Walker:
         self._tokenizer = tools.tokenizer
         self._matcher: Callable[[], Matcher] = lambda: grammar.matcher(text)
         self.masks: Counter[int] = Counter()
+        self.disagree = 0
         self._timed = 0
 
     def encode(self, text: str) -> list[int]:
@@ -140,12 +141,16 @@ class _Walker:
         return list(self._tokenizer.encode(text, add_special_tokens=False, split_special_tokens=True))
 
     def takes(self, text: str) -> bool:
-        """Whether the matcher accepts the tokens one by one, and the end."""
+        """Whether the matcher accepts the tokens one by one, and the end, and the masks allow them."""
         matcher = self._matcher()
-        return not matcher.error() and all(map(matcher.accept, self.encode(text))) and matcher.finished()
+        if matcher.error() or not all(map(matcher.accept, self.encode(text))) or not matcher.finished():
+            return False
+        agree = self._agree(text)
+        self.disagree += not agree
+        return agree
 
-    def masked(self, text: str) -> bool:
-        """Whether the masks agree, as far as they are looked at; they are timed."""
+    def _agree(self, text: str) -> bool:
+        """Whether the masks allow it, as far as they are looked at; they are timed."""
         matcher = self._matcher()
         for token in islice(self.encode(text), MAX_MASKS - self._timed):
             started = time.perf_counter()

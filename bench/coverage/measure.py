@@ -11,16 +11,14 @@ from typing import Any
 
 from bench.coverage.jobs import tally
 from bench.coverage.sets import Case
-from pipeline.compile.check import LIMITS, Trial, choose
+from pipeline.compile.check import LIMITS, Trial, choose, trial_job, trial_of
 from pipeline.compile.sandbox import Job, Result, Sandbox
-from pipeline.schema.shape.policy import Policy
-from pipeline.schema.shape.shapes import Left
+from pipeline.schema.registry import DocumentSchema
 
 BACKENDS = ("xgrammar", "guidance")
 JOB_MODULES = ("pipeline.compile.trial", "bench.coverage.jobs")
+NAME = "case@1"
 MAX_SHOWN = 300
-BROKEN = ("crash", "memory", "error", "timeout")
-"""How a job ends that does not end as it should; the last one hung."""
 
 Row = dict[str, Any]
 
@@ -32,7 +30,7 @@ def measured(sandbox: Sandbox, case: Case, *, raw: bool = True) -> Row:
         return row | {"refused": "not_json", "words": case.fault}
     tests = [asdict(test) for test in case.tests]
     try:
-        result = sandbox.call(Job("coverage_read", {"schema": case.schema, "name": "case@1", "tests": tests}, LIMITS))
+        result = sandbox.call(Job("coverage_read", {"schema": case.schema, "name": NAME, "tests": tests}, LIMITS))
     except RecursionError:  # a payload is JSON
         return row | {"refused": "too_deep", "words": "nests too deeply to be sent"}
     if result.kind != "ok":
@@ -59,13 +57,13 @@ def measured(sandbox: Sandbox, case: Case, *, raw: bool = True) -> Row:
 
 
 def _ours(sandbox: Sandbox, loaded: Mapping[str, Any], backend: str, usable: list[Row]) -> tuple[Trial, Row]:
-    payload = {"body": loaded["body"], "backend": backend, "compact": True, "policy": asdict(Policy()), "raw": False}
-    result = sandbox.call(Job("trial", payload, LIMITS))
+    schema = DocumentSchema(NAME, loaded["body"], "", (), tuple(loaded["closed"]), "")
+    result = sandbox.call(trial_job(schema, backend))
     found: Row = {"seconds": result.seconds, "peak_mib": result.peak_mib}
     if result.kind != "ok":
         broken = {"kind": result.kind, "words": result.words[-MAX_SHOWN:], "broken": _broken(result, "trial")}
         return Trial(backend, result.kind), found | broken
-    trial = _trial(backend, result.value)
+    trial = trial_of(backend, result.value)
     found |= _shortened(result.value, loaded["closed"])
     if not trial.usable:
         return trial, found
@@ -73,19 +71,6 @@ def _ours(sandbox: Sandbox, loaded: Mapping[str, Any], backend: str, usable: lis
     shown = {"body": loaded["body"], "backend": backend, "left": result.value["left"], "instances": usable}
     walked = sandbox.call(Job("coverage_walk", shown | {"text": trial.transport}, LIMITS))
     return trial, found | ({"walk": walked.value} if walked.kind == "ok" else {"broken": _broken(walked, "walk")})
-
-
-def _trial(backend: str, answer: Mapping[str, Any]) -> Trial:
-    """As much of a trial as `check.choose` looks at. To a plan, what its trial finds not to be held is left, too."""
-    left = [*answer.get("left", []), *answer.get("surprises", [])]
-    return Trial(
-        backend,
-        answer["kind"],
-        transport=answer["transport"],
-        left=tuple(Left(*item) for item in left),
-        lost=tuple(answer.get("lost", [])),
-        compile_seconds=answer.get("compile_seconds", 0.0),
-    )
 
 
 def _shortened(answer: Mapping[str, Any], closed: Sequence[str]) -> Row:

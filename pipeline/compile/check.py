@@ -83,11 +83,18 @@ def check(
     Raises:
         EngineError: the model's tokenizer is missing, or the sandbox does not start.
     """
-    options = {"compact": compact, "policy": asdict(policy or Policy()), "raw": raw}
     order = [(schema, backend) for schema in schemas for backend in backends]
-    asked = [Job("trial", {"body": schema.body, "backend": backend, **options}, LIMITS) for schema, backend in order]
+    asked = [trial_job(schema, backend, compact=compact, policy=policy, raw=raw) for schema, backend in order]
     told = zip(order, answers(model, asked), strict=True)
     return {(schema.name, backend): trial_of(backend, answer) for (schema, backend), answer in told}
+
+
+def trial_job(
+    schema: DocumentSchema, backend: str, *, compact: bool = True, policy: Policy | None = None, raw: bool = False
+) -> Job:
+    """The job that tries a schema under a back end."""
+    options = {"compact": compact, "policy": asdict(policy or Policy()), "raw": raw}
+    return Job("trial", {"body": schema.body, "backend": backend, **options}, LIMITS)
 
 
 def answers(model: str, asked: Sequence[Job]) -> list[dict[str, Any]]:
@@ -118,7 +125,7 @@ def _key(job: Job, tokenizer: str) -> dict[str, Any]:
 def choose(trials: Iterable[Trial]) -> tuple[Trial, str]:
     """The trial whose back end a schema should be decoded with, and why.
 
-    Fewest legal texts lost, then fewest sites left to the validator, then the quicker compile if one is slow. Small
+    Fewest legal texts lost, then fewest sites left to the validator, then the one that is not slow to compile. Other
     differences in time decide nothing: the choice must be the same tomorrow. Then xgrammar, which keeps its compiled
     grammars.
     """
@@ -129,17 +136,17 @@ def choose(trials: Iterable[Trial]) -> tuple[Trial, str]:
     other = others[0]
     if best.usable != other.usable:
         return best, f"{other.backend} cannot be used: {other.kind}"
-    for name, index in (("legal texts lost", 1), ("sites left to the validator", 2), ("seconds to compile", 3)):
+    for name, index in (("legal texts lost", 1), ("sites left to the validator", 2), ("slow to compile", 3)):
         if _rank(best)[index] != _rank(other)[index]:
             return best, f"{name}: {_rank(best)[index]} against {_rank(other)[index]} with {other.backend}"
     return best, f"both hold the same; {best.backend} keeps compiled grammars"
 
 
-SLOW_SECONDS = 2.0
+SLOW_SECONDS = 5.0
 
 
-def _rank(trial: Trial) -> tuple[bool, int, int, float, bool]:
-    slow = round(trial.compile_seconds) if trial.compile_seconds > SLOW_SECONDS else 0.0
+def _rank(trial: Trial) -> tuple[bool, int, int, bool, bool]:
+    slow = trial.compile_seconds > SLOW_SECONDS
     return not trial.usable, len(trial.lost), len(trial.left), slow, trial.backend != "xgrammar"
 
 

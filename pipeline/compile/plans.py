@@ -5,11 +5,13 @@ A schema that cannot be loaded, satisfied or compiled is refused with its group 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 
-from pipeline.compile.check import Trial, check, choose
+from pipeline.compile.check import Trial, answers, choose, trial_job, trial_of
+from pipeline.compile.report_budget import budget_job, told
 from pipeline.compile.trial import backends_of
+from pipeline.engines.recorded import recorded_digests
 from pipeline.errors import SchemaError
 from pipeline.job import JobConfig, RecordedConfig
 from pipeline.schema.plan import DecodingPlan, build_plan, refused_plan
@@ -21,11 +23,12 @@ from pipeline.steps.prompt import system_prompt
 
 @dataclass(frozen=True)
 class Plans:
-    """The plan of each schema by name, refused ones among them, and why its back end was chosen."""
+    """The plan of each schema by name, refused ones among them, why its back end was chosen, what its budget risks."""
 
     by_name: Mapping[str, DecodingPlan]
     trials: Mapping[str, Trial]
     reasons: Mapping[str, str]
+    warnings: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def plans_of(job: JobConfig, names: Iterable[str]) -> Plans:
@@ -43,17 +46,31 @@ def plans_of(job: JobConfig, names: Iterable[str]) -> Plans:
         except SchemaError as error:
             refused[name] = error
     plans = {name: refused_plan(name, "", error.message) for name, error in refused.items()}
-    trials, reasons = _chosen(job, schemas)
+    tried = _tried(job, schemas)
+    recorded = recorded_digests(job.engine.recording) if isinstance(job.engine, RecordedConfig) else set()
     for name, schema in schemas.items():
         try:
-            plans[name] = _plan(job, schema, trials.get(name))
+            plans[name] = _plan(job, schema, tried.get(name), recorded)
         except SchemaError as error:
             refused[name] = error
             plans[name] = refused_plan(name, schema.digest, error.message)
     if plans and len(refused) == len(plans):
         first, *others = refused.values()
         raise SchemaError("\n".join(error.message for error in (first, *others)), first.code)
-    return Plans(dict(sorted(plans.items())), trials, reasons)
+    return Plans(
+        dict(sorted(plans.items())),
+        {name: found.trial for name, found in tried.items()},
+        {name: found.why for name, found in tried.items()},
+        {name: found.warnings for name, found in tried.items() if found.warnings and name not in refused},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    trial: Trial
+    why: str
+    refusals: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 def policy_of(job: JobConfig) -> Policy:
@@ -62,31 +79,55 @@ def policy_of(job: JobConfig) -> Policy:
     return Policy(job.policy.abstain, narrow.max_items, narrow.max_length)
 
 
-def _chosen(job: JobConfig, schemas: Mapping[str, DocumentSchema]) -> tuple[dict[str, Trial], dict[str, str]]:
-    """The trial of the chosen back end of each schema, and why. A recording has no tokenizer to try anything with."""
+def _tried(job: JobConfig, schemas: Mapping[str, DocumentSchema]) -> dict[str, _Tried]:
+    """The trial of the chosen back end of each schema, and its budget. A recording has no tokenizer to try with."""
     if isinstance(job.engine, RecordedConfig) or not schemas:
-        return {}, {}
-    engine, backends = job.engine, backends_of(job.engine.backend)
-    found = check(list(schemas.values()), backends, engine.model, compact=engine.compact_json, policy=policy_of(job))
-    best = {name: choose(found[name, backend] for backend in backends) for name in schemas}
-    return {name: trial for name, (trial, _) in best.items()}, {name: why for name, (_, why) in best.items()}
+        return {}
+    engine, policy, backends = job.engine, policy_of(job), backends_of(job.engine.backend)
+    order = [(name, backend) for name in schemas for backend in backends]
+    asked = [trial_job(schemas[name], backend, compact=engine.compact_json, policy=policy) for name, backend in order]
+    asked += [budget_job(schema, policy, []) for schema in schemas.values()]
+    said = answers(engine.model, asked)
+    trials = {key: trial_of(key[1], answer) for key, answer in zip(order, said, strict=False)}
+    found = {}
+    for name, budget in zip(schemas, said[len(order) :], strict=True):
+        best, why = choose(trials[name, backend] for backend in backends)
+        findings = told(budget, max_tokens_of(job), engine.max_model_len)["findings"]
+        by_severity = [
+            tuple(item["message"] for item in findings if (item["severity"] == "refuse") == refuse)
+            for refuse in (True, False)
+        ]
+        found[name] = _Tried(best, why, *by_severity)
+    return found
 
 
-def _plan(job: JobConfig, schema: DocumentSchema, trial: Trial | None) -> DecodingPlan:
-    """The plan of one schema.
+def max_tokens_of(job: JobConfig) -> int:
+    """The most tokens that a job gives one answer."""
+    return min(job.sampling.max_tokens, job.retry.max_output_tokens or job.sampling.max_tokens)
+
+
+def _plan(job: JobConfig, schema: DocumentSchema, tried: _Tried | None, recorded: Set[str]) -> DecodingPlan:
+    """The plan of one schema. Of what was not tried, the one that was `recorded`.
 
     Raises:
-        SchemaError: no back end that the job allows can decode under it.
+        SchemaError: no back end that the job allows can decode under it, or the job's budget holds no answer.
     """
     prefix = system_prompt(schema, job.policy.abstain)
     compact, policy = job.engine.compact_json, policy_of(job)
-    if trial is None:
-        return build_plan(schema, prefix, backend=job.engine.backend, compact_json=compact, policy=policy)
+    if tried is None:
+        made = [
+            build_plan(schema, prefix, backend=backend, compact_json=compact, policy=policy)
+            for backend in backends_of(job.engine.backend)
+        ]
+        return next((plan for plan in made if plan.digest in recorded), made[0])
+    trial = tried.trial
     if not trial.usable:
         raise SchemaError(
             f"schema {schema.name} cannot be decoded under: {trial.kind}, {trial.words}. `gristmill check "
             f"{schema.name}` says more.",
             trial.kind,
         )
+    if tried.refusals:
+        raise SchemaError(f"schema {schema.name}: {' '.join(tried.refusals)}", "budget")
     transport = Transport(trial.transport, trial.left, trial.narrowed)
     return build_plan(schema, prefix, backend=trial.backend, compact_json=compact, policy=policy, transport=transport)

@@ -184,6 +184,7 @@ def short_form(plans: Plans) -> list[dict[str, Any]]:
                 "enforced": len(held_sites(trial)) if trial and tried else None,
                 "left": [f"{left.pointer or '/'} {left.keyword}" for left in plan.left],
                 "refused": plan.refused,
+                "warnings": list(plans.warnings.get(name, ())),
             }
         )
     return lines

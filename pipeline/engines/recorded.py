@@ -180,6 +180,12 @@ class RecordedEngine:
             raise EngineError(f"the recording {path} changed while it was played: {error}") from error
 
 
+def recorded_digests(recording: str) -> set[str]:
+    """The digests of the plans that a recording was made under; none if it is not there, as its engine will say."""
+    path = Path(recording)
+    return {line.digest for file in _recording_files(path) for _, line in _lines(file)} if path.exists() else set()
+
+
 def _key(plan: DecodingPlan, prompt: Prompt) -> str:
     return digest([plan.name, prompt.user])
 

@@ -63,7 +63,10 @@ def line(brief: Mapping[str, Any]) -> Text:
     if left:
         more = f" and {len(left) - 3} more" if len(left) > 3 else ""
         parts.append(f"left to the validator: {', '.join(safe(site, 60) for site in left[:3])}{more}")
-    return Text("; ".join(parts))
+    shown = Text("; ".join(parts))
+    for warning in brief["warnings"]:
+        shown.append(f"\n  {safe(warning, 400)}", "yellow")
+    return shown
 
 
 def _head(report: Report) -> Iterator[RenderableType]:

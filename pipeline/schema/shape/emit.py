@@ -10,7 +10,6 @@ from collections import Counter
 from typing import Any
 
 from pipeline.schema.shape import dialect as dialects
-from pipeline.schema.shape.apart import apart
 from pipeline.schema.shape.dialect import Dialect
 from pipeline.schema.shape.shapes import (
     ANYTHING,
@@ -100,7 +99,7 @@ class _Writer:
 
     def _scalar(self, shape: Shape) -> list[dict[str, Any]]:
         if isinstance(shape, Literals):
-            widest = {"object": Object((), ANYTHING), "array": Array((), ANYTHING)}
+            widest: dict[str, Shape] = {"object": Object((), ANYTHING), "array": Array((), ANYTHING)}
             written = dialects.literals(self.dialect, shape, self.drop)
             # Where constants were widened: xgrammar reads a bare type as it reads no type.
             return [self._write(widest[one["type"]], 0) if one.get("type") in widest else one for one in written]

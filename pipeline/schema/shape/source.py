@@ -136,7 +136,7 @@ def key_order(source: Source, conjunction: Sequence[str]) -> dict[str, int]:
 
 
 def conditions(source: Source) -> Iterator[tuple[frozenset[str], tuple[str, str]]]:
-    """For every `if` with an `else`: the pointers of all schemas below and behind the `if`, and the site of the `else`."""
+    """For every `if` with an `else`: the pointers of all schemas that have a say in it, and the site of the `else`."""
     for pointer, node in list(source.nodes.items()):
         if not isinstance(node, Mapping) or not {"if", "else"} <= node.keys():
             continue

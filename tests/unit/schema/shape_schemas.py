@@ -14,16 +14,89 @@ from pipeline.schema.formats import EXACT, OUTLINES
 
 NAMES = ["a", "b", "c", "type", "$ref", "", 'q"t', "é中", "back\\s", "a/b~c", "x y", "x1"]
 PATTERNS = [
-    "^a", "b$", "a", "^[a-z]+$", r"^\d{3}-\d{4}$", r"^(?=.*[0-9])[a-z0-9]+$", r'^[^"]*$', r'^["\\]+$', "^[^\\\\]*$",
-    r"^\p{L}+$", "^[à-ü]+$", "^(a|b|)$", "^.*$", "^[A-Z]{2,4}[0-9]?$", r"^\S+$", r"^\s*$", "(^a$|^b$)", r"^x(?!y)",
-    r"\bword\b", "^(?:[a-c]{1,3},)*[a-c]$", "^$", r"^[\w.-]+@[\w.-]+$", "x1?", "^(ab)*$", r"^(a)\1$",
-]  # fmt: skip
+    "^a",
+    "b$",
+    "a",
+    "^[a-z]+$",
+    r"^\d{3}-\d{4}$",
+    r"^(?=.*[0-9])[a-z0-9]+$",
+    r'^[^"]*$',
+    r'^["\\]+$',
+    "^[^\\\\]*$",
+    r"^\p{L}+$",
+    "^[à-ü]+$",
+    "^(a|b|)$",
+    "^.*$",
+    "^[A-Z]{2,4}[0-9]?$",
+    r"^\S+$",
+    r"^\s*$",
+    "(^a$|^b$)",
+    r"^x(?!y)",
+    r"\bword\b",
+    "^(?:[a-c]{1,3},)*[a-c]$",
+    "^$",
+    r"^[\w.-]+@[\w.-]+$",
+    "x1?",
+    "^(ab)*$",
+    r"^(a)\1$",
+]
 FORMATS = [*EXACT, *OUTLINES, "regex", "uri-template", "made-up", "int32"]
 SCALARS: list[Any] = [
-    None, True, False, 2**53 + 1, 0.1234567890123, 123456789.12345678, 0, 1, -1, 2, 3, 1.0, 1.5, -0.25, 0.1, 7, 12, 100, 10**18, -(2**63), 2**64, 1e-7, 1e22, 19.99,
-    "", "a", "b", "ab", "aab", "abc", 'q"t', "back\\s", "é", "中文", "😀", "\x7f", "\n", "\x1f", "a1", "x1", "AB1", "word",
-    "123-4567", "2024-02-29", "12:00:00Z", "::1", "a@b.c", "http://a/b", " ", "a,b", "\u2028", "/a~0", "P1D", "1.0",
-]  # fmt: skip
+    None,
+    True,
+    False,
+    2**53 + 1,
+    0.1234567890123,
+    123456789.12345678,
+    0,
+    1,
+    -1,
+    2,
+    3,
+    1.0,
+    1.5,
+    -0.25,
+    0.1,
+    7,
+    12,
+    100,
+    10**18,
+    -(2**63),
+    2**64,
+    1e-7,
+    1e22,
+    19.99,
+    "",
+    "a",
+    "b",
+    "ab",
+    "aab",
+    "abc",
+    'q"t',
+    "back\\s",
+    "é",
+    "中文",
+    "😀",
+    "\x7f",
+    "\n",
+    "\x1f",
+    "a1",
+    "x1",
+    "AB1",
+    "word",
+    "123-4567",
+    "2024-02-29",
+    "12:00:00Z",
+    "::1",
+    "a@b.c",
+    "http://a/b",
+    " ",
+    "a,b",
+    "\u2028",
+    "/a~0",
+    "P1D",
+    "1.0",
+]
 NUMBERS: list[Any] = [
     0,
     1,
@@ -123,14 +196,28 @@ class Maker:
     def _of_type(self, kind: str, depth: int) -> dict[str, Any]:
         found: dict[str, Any] = {"type": kind}
         if kind in ("integer", "number"):
-            self._some(found, {
-                "minimum": NUMBERS, "maximum": NUMBERS, "exclusiveMinimum": NUMBERS, "exclusiveMaximum": NUMBERS,
-                "multipleOf": STEPS,
-            }, 0.25)  # fmt: skip
+            self._some(
+                found,
+                {
+                    "minimum": NUMBERS,
+                    "maximum": NUMBERS,
+                    "exclusiveMinimum": NUMBERS,
+                    "exclusiveMaximum": NUMBERS,
+                    "multipleOf": STEPS,
+                },
+                0.25,
+            )
         elif kind == "string":
-            self._some(found, {
-                "minLength": [0, 1, 2, 5], "maxLength": [0, 1, 3, 5, 40], "pattern": PATTERNS, "format": FORMATS,
-            }, 0.3)  # fmt: skip
+            self._some(
+                found,
+                {
+                    "minLength": [0, 1, 2, 5],
+                    "maxLength": [0, 1, 3, 5, 40],
+                    "pattern": PATTERNS,
+                    "format": FORMATS,
+                },
+                0.3,
+            )
         elif kind == "array":
             self._array(found, depth - 1)
         elif kind == "object":

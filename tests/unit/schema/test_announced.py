@@ -15,10 +15,14 @@ INT, STR = {"type": "integer"}, {"type": "string"}
 NESTED = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer", "minimum": 3}}}}
 BRANCHES = {
     "anyOf": [
-        {"type": "object", "properties": {"k": {"const": "x"}, "v": {"type": "integer", "minimum": 5}}, "required": ["k"]},
+        {
+            "type": "object",
+            "properties": {"k": {"const": "x"}, "v": {"type": "integer", "minimum": 5}},
+            "required": ["k"],
+        },
         {"type": "string", "pattern": "^a", "minLength": 3},
     ]
-}  # fmt: skip
+}
 REFERRED = {"$defs": {"p": {"type": "integer", "minimum": 3}}, "properties": {"a": {"$ref": "#/$defs/p"}}}
 COUNTED = {"type": "array", "contains": {"const": 1}, "minContains": 2, "maxContains": 3}
 CONDITIONAL = {
@@ -36,7 +40,12 @@ RECURSIVE = {"type": "object", "properties": {"v": INT, "n": {"$ref": "#"}}}
 CASES: list[tuple[Any, Any, list[str], set[str]]] = [
     (NESTED, {"a": [1]}, [], {"/properties/a/items minimum"}),
     (NESTED, {"a": [1]}, ["/properties/a/items minimum"], set()),
-    (NESTED, {"a": [1]}, ["/properties/a/items maximum", "/properties/a type", " required"], {"/properties/a/items minimum"}),
+    (
+        NESTED,
+        {"a": [1]},
+        ["/properties/a/items maximum", "/properties/a type", " required"],
+        {"/properties/a/items minimum"},
+    ),
     (NESTED, {"a": [1]}, ["/properties/a/items *"], set()),
     (NESTED, {"a": [1]}, ["/properties/a items"], set()),
     (NESTED, {"a": [1]}, [" properties"], set()),
@@ -76,12 +85,21 @@ CASES: list[tuple[Any, Any, list[str], set[str]]] = [
     (FALSE, {"x": 1}, [" patternProperties"], set()),
     (FALSE, {"x": 1}, ["/properties/a *"], {" patternProperties"}),
     (ODD, {"a/b": {"c~d": "x"}}, ["/properties/a~1b/properties/c~0d type"], set()),
-    (ODD, {"a/b": {"if": "x", "": "y"}}, ["/properties/a~1b/properties/if type"], {"/properties/a~1b/properties/ type"}),
+    (
+        ODD,
+        {"a/b": {"if": "x", "": "y"}},
+        ["/properties/a~1b/properties/if type"],
+        {"/properties/a~1b/properties/ type"},
+    ),
     ({"type": "object", "required": ["a"]}, {}, [" required"], set()),
-    ({"$ref": "#/$defs/p", "properties": {"a": INT}, "$defs": {"p": {"properties": {"b": INT}}}}, {"b": "x"}, [],
-     {"/$defs/p/properties/b type"}),
+    (
+        {"$ref": "#/$defs/p", "properties": {"a": INT}, "$defs": {"p": {"properties": {"b": INT}}}},
+        {"b": "x"},
+        [],
+        {"/$defs/p/properties/b type"},
+    ),
     ({"type": "array", "uniqueItems": True, "items": INT}, ["x", "x"], [" uniqueItems"], {"/items type"}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

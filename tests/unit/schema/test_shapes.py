@@ -42,35 +42,61 @@ EXACT: dict[str, tuple[Any, list[Any], list[Any]]] = {
     "pattern open at the end": ({"type": "string", "pattern": "^a"}, ["a", "ab\n"], ["ba", ""]),
     "pattern with a length": ({"type": "string", "pattern": "^[a-z]+$", "maxLength": 3}, ["abc"], ["abcd", "", "A"]),
     "free text that looks like a pattern": ({"type": "string", "pattern": "^.*$"}, ['5" \\ 😀', ""], []),
-    "a length counts characters": ({"type": "string", "minLength": 2, "maxLength": 3}, ['"\n', "😀é中"], ["a", "😀😀😀😀"]),
+    "a length counts characters": (
+        {"type": "string", "minLength": 2, "maxLength": 3},
+        ['"\n', "😀é中"],
+        ["a", "😀😀😀😀"],
+    ),
     "allOf of objects": (
         {"allOf": [obj({"a": INT}, "a"), obj({"b": STR}, "b")]},
         [{"a": 1, "b": ""}, {"a": 1, "b": "", "c": 1}],
         [{"a": 1}, {"b": ""}, {"a": "x", "b": ""}],
     ),
     "allOf of bounds": (
-        {"allOf": [{"type": "integer", "minimum": 3}, {"maximum": 5}, {"exclusiveMaximum": 5}]}, [3, 4], [2, 5, 6, "a"],
+        {"allOf": [{"type": "integer", "minimum": 3}, {"maximum": 5}, {"exclusiveMaximum": 5}]},
+        [3, 4],
+        [2, 5, 6, "a"],
     ),
     "allOf of arrays": (
-        {"allOf": [{"type": "array", "items": {"type": ["integer", "null"]}}, {"items": {"type": ["integer", "string"]}}]},
+        {
+            "allOf": [
+                {"type": "array", "items": {"type": ["integer", "null"]}},
+                {"items": {"type": ["integer", "string"]}},
+            ]
+        },
         [[], [1, 2]],
         [[None], ["a"]],
     ),
     "one key in two places": (
-        {"type": "object", "properties": {"a": INT}, "required": ["a"], "allOf": [{"properties": {"a": {"enum": [1, "1"]}}}]},
+        {
+            "type": "object",
+            "properties": {"a": INT},
+            "required": ["a"],
+            "allOf": [{"properties": {"a": {"enum": [1, "1"]}}}],
+        },
         [{"a": 1}],
         [{"a": "1"}, {"a": 2}],
     ),
     "a reference with siblings": (
-        {"$defs": {"s": {"type": "string", "maxLength": 3}}, "$ref": "#/$defs/s", "minLength": 2}, ["ab", "abc"], ["a", "abcd"],
+        {"$defs": {"s": {"type": "string", "maxLength": 3}}, "$ref": "#/$defs/s", "minLength": 2},
+        ["ab", "abc"],
+        ["a", "abcd"],
     ),
     "oneOf with a discriminator": (
-        {"oneOf": TAGGED}, [{"kind": "x", "v": 1}, {"kind": "y", "v": "s"}], [{"kind": "x", "v": "s"}, {"kind": "z", "v": 1}],
+        {"oneOf": TAGGED},
+        [{"kind": "x", "v": 1}, {"kind": "y", "v": "s"}],
+        [{"kind": "x", "v": "s"}, {"kind": "z", "v": 1}],
     ),
     "oneOf by types": ({"oneOf": [INT, STR, NULL]}, [1, "a", None], [1.5, True, []]),
     "oneOf by constants": ({"oneOf": [{"const": "a"}, {"enum": ["b", "c"]}]}, ["a", "b", "c"], ["d", 1]),
     "oneOf by a forbidden key": (
-        {"type": "object", "oneOf": [obj({"a": INT}, "a", additionalProperties=False), obj({"b": INT}, "b", additionalProperties=False)]},
+        {
+            "type": "object",
+            "oneOf": [
+                obj({"a": INT}, "a", additionalProperties=False),
+                obj({"b": INT}, "b", additionalProperties=False),
+            ],
+        },
         [{"a": 1}, {"b": 1}],
         [{}, {"a": 1, "b": 1}],
     ),
@@ -88,7 +114,9 @@ EXACT: dict[str, tuple[Any, list[Any], list[Any]]] = {
         [{"k": "x", "v": "s"}, {"k": "y", "v": 1}],
     ),
     "if without else": (
-        {"type": ["integer", "string"], "if": {"type": "number"}, "then": {"minimum": 5}}, [5, "a"], [4],
+        {"type": ["integer", "string"], "if": {"type": "number"}, "then": {"minimum": 5}},
+        [5, "a"],
+        [4],
     ),
     "dependentRequired": (
         obj({"a": INT, "b": INT}, dependentRequired={"a": ["b"]}, additionalProperties=False),
@@ -96,17 +124,30 @@ EXACT: dict[str, tuple[Any, list[Any], list[Any]]] = {
         [{"a": 1}],
     ),
     "dependentSchemas": (
-        obj({"a": INT, "b": INT}, dependentSchemas={"a": {"properties": {"b": {"const": 1}}, "required": ["b"]}}, additionalProperties=False),
+        obj(
+            {"a": INT, "b": INT},
+            dependentSchemas={"a": {"properties": {"b": {"const": 1}}, "required": ["b"]}},
+            additionalProperties=False,
+        ),
         [{}, {"b": 2}, {"a": 1, "b": 1}],
         [{"a": 1}, {"a": 1, "b": 2}],
     ),
     "const implies its type": ({"const": {"a": [1, True]}}, [{"a": [1, True]}], [{"a": [1]}, {}]),
-    "enum judged by its siblings": ({"enum": ["a", "bb", 1, None], "type": "string", "minLength": 2}, ["bb"], ["a", 1, None]),
+    "enum judged by its siblings": (
+        {"enum": ["a", "bb", 1, None], "type": "string", "minLength": 2},
+        ["bb"],
+        ["a", 1, None],
+    ),
     "const and enum meet": ({"enum": [1, 2, 3], "allOf": [{"enum": [2, 3, 4]}, {"not": {"const": 3}}]}, [2], [1, 3, 4]),
     "whole floats are integers": ({"const": 1.0}, [1, 1.0], [1.5, 2]),
     "not a type": ({"not": {"type": ["object", "array", "boolean"]}}, [1, "a", None], [{}, [], True]),
     "not a required key": (
-        {"type": "object", "properties": {"a": INT, "b": INT}, "additionalProperties": False, "not": {"required": ["a"]}},
+        {
+            "type": "object",
+            "properties": {"a": INT, "b": INT},
+            "additionalProperties": False,
+            "not": {"required": ["a"]},
+        },
         [{}, {"b": 1}],
         [{"a": 1}],
     ),
@@ -121,25 +162,43 @@ EXACT: dict[str, tuple[Any, list[Any], list[Any]]] = {
         [{"n": {"v": 1}}],
     ),
     "a branch without end is taken out": (
-        {"$defs": {"n": obj({"n": {"$ref": "#/$defs/n"}}, "n")}, "anyOf": [INT, {"$ref": "#/$defs/n"}]}, [1], [{}, {"n": 1}],
+        {"$defs": {"n": obj({"n": {"$ref": "#/$defs/n"}}, "n")}, "anyOf": [INT, {"$ref": "#/$defs/n"}]},
+        [1],
+        [{}, {"n": 1}],
     ),
     "anyOf beside properties": (
-        {"type": "object", "properties": {"a": INT}, "required": ["a"], "additionalProperties": False, "anyOf": [{"required": ["a"]}]},
+        {
+            "type": "object",
+            "properties": {"a": INT},
+            "required": ["a"],
+            "additionalProperties": False,
+            "anyOf": [{"required": ["a"]}],
+        },
         [{"a": 1}],
         [{}, "anything", {"a": "x"}],
     ),
     "keywords of another type": ({"type": "integer", "minLength": 3, "properties": {"a": STR}}, [1], ["abc", {}]),
     "no type": ({"maxLength": 2, "minItems": 1}, ["ab", 1, None, {"x": [1]}, [1]], ["abc", []]),
     "tuples": (
-        {"type": "array", "prefixItems": [INT, STR], "items": False, "minItems": 1}, [[1], [1, "a"]], [[], ["a"], [1, "a", 2]],
+        {"type": "array", "prefixItems": [INT, STR], "items": False, "minItems": 1},
+        [[1], [1, "a"]],
+        [[], ["a"], [1, "a", 2]],
     ),
-    "few multiples": ({"type": "integer", "multipleOf": 5, "minimum": -5, "maximum": 12}, [-5, 0, 10], [12, -10, 3, 15]),
+    "few multiples": (
+        {"type": "integer", "multipleOf": 5, "minimum": -5, "maximum": 12},
+        [-5, 0, 10],
+        [12, -10, 3, 15],
+    ),
     "crossing bounds in one branch": ({"anyOf": [{"type": "integer", "minimum": 3, "maximum": 2}, STR]}, ["a"], [2, 3]),
     "a map": ({"type": "object", "additionalProperties": INT}, [{}, {'a"b': 1, "": 2}], [{"a": "x"}]),
     "an empty object": (obj({}, additionalProperties=False), [{}], [{"a": 1}]),
     "booleans": ({"type": "array", "items": True, "maxItems": 2}, [[], [None, {"a": []}]], [[1, 2, 3]]),
-    "an exact format": ({"type": "string", "format": "date"}, ["2024-02-29", "0001-01-01"], ["2023-02-29", "24-1-1", ""]),
-}  # fmt: skip
+    "an exact format": (
+        {"type": "string", "format": "date"},
+        ["2024-02-29", "0001-01-01"],
+        ["2023-02-29", "24-1-1", ""],
+    ),
+}
 
 
 @BOTH
@@ -164,12 +223,16 @@ LEFT: dict[str, tuple[Any, set[str], Any]] = {
     "an unknown format": ({"type": "string", "format": "made-up"}, {":format"}, None),
     "an outlined format": ({"type": "string", "format": "uri"}, {":format"}, None),
     "a required key without a place": (
-        {"type": "object", "required": ["ghost"], "additionalProperties": INT}, {":required"}, {"other": 1},
+        {"type": "object", "required": ["ghost"], "additionalProperties": INT},
+        {":required"},
+        {"other": 1},
     ),
     "not whole": ({"type": ["number", "null"], "not": {"type": "integer"}}, {":not"}, 1),
     "a single number": ({"type": "integer", "not": {"const": 3}}, {":not"}, 3),
     "if that has no complement": (
-        {"type": "array", "if": {"uniqueItems": True}, "then": {"maxItems": 1}}, {":then", "/if:uniqueItems"}, [1, 2],
+        {"type": "array", "if": {"uniqueItems": True}, "then": {"maxItems": 1}},
+        {":then", "/if:uniqueItems"},
+        [1, 2],
     ),
     "unevaluated items": ({"type": "array", "unevaluatedItems": INT}, {":unevaluatedItems"}, ["a"]),
     "a map by patterns and more": (
@@ -177,7 +240,7 @@ LEFT: dict[str, tuple[Any, set[str], Any]] = {
         {":patternProperties", ":additionalProperties"},
         {"a": "x"},
     ),
-}  # fmt: skip
+}
 
 
 @BOTH
@@ -196,7 +259,10 @@ def test_what_it_cannot_is_left_and_named(name: str, backend: str) -> None:
 UNSATISFIABLE = {
     "a required child that needs itself": {"$defs": {"n": obj({"n": {"$ref": "#/$defs/n"}}, "n")}, "$ref": "#/$defs/n"},
     "two that need each other": {
-        "$defs": {"a": obj({"b": {"$ref": "#/$defs/b"}}, "b"), "b": {"type": "array", "items": {"$ref": "#/$defs/a"}, "minItems": 1}},
+        "$defs": {
+            "a": obj({"b": {"$ref": "#/$defs/b"}}, "b"),
+            "b": {"type": "array", "items": {"$ref": "#/$defs/a"}, "minItems": 1},
+        },
         "$ref": "#/$defs/a",
     },
     "a ghost in a closed object": obj({"a": INT}, "a", "ghost", additionalProperties=False),
@@ -218,7 +284,7 @@ UNSATISFIABLE = {
     "a member that cannot be (F098)": obj({"s": {"type": "string", "not": {}}}, "s"),
     "every branch": {"anyOf": [False, {"type": "string", "enum": [1]}]},
     "if both ways": {"if": {"type": "string"}, "then": False, "else": False},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", UNSATISFIABLE)
@@ -242,13 +308,19 @@ ORDERS: dict[str, tuple[Any, list[str]]] = {
         ["b", "a"],
     ),
     "a reference after": (
-        {"type": "object", "properties": {"a": STR}, "$ref": "#/$defs/d", "$defs": {"d": {"properties": {"b": STR, "a": True}}}},
+        {
+            "type": "object",
+            "properties": {"a": STR},
+            "$ref": "#/$defs/d",
+            "$defs": {"d": {"properties": {"b": STR, "a": True}}},
+        },
         ["a", "b"],
     ),
     "keys of one branch keep their place": (
-        {"anyOf": [obj({"a": STR, "b": STR}), obj({"b": STR, "a": STR})]}, ["a", "b"],
+        {"anyOf": [obj({"a": STR, "b": STR}), obj({"b": STR, "a": STR})]},
+        ["a", "b"],
     ),
-}  # fmt: skip
+}
 
 
 @BOTH

@@ -56,8 +56,12 @@ def test_annotations_and_extensions_do_not_reach_the_engine(backend: str) -> Non
     schema = json.loads(transport.text)
     assert list(schema["properties"]) == ["title", "description", "x-foo", "default", "const"]
     record = {
-        "title": "t", "description": "d", "x-foo": 1, "default": {"title": "kept", "x-a": 1}, "const": {"description": "kept"},
-    }  # fmt: skip
+        "title": "t",
+        "description": "d",
+        "x-foo": 1,
+        "default": {"title": "kept", "x-a": 1},
+        "const": {"description": "kept"},
+    }
     assert takes(transport.text, json.dumps(record, separators=(",", ":")), backend)
     assert not takes(transport.text, '{"title":"t","x-foo":"no"}', backend)
 
@@ -100,63 +104,101 @@ def test_the_transport_schema_is_a_schema_that_accepts_the_records(one: Any) -> 
 ENUM_10 = {"enum": [f"code-{n:06d}" for n in range(XGRAMMAR.largest_enum + 1)]}
 LIMITS: dict[str, tuple[Any, set[str], set[str], list[Any]]] = {
     "numbers with bounds": (
-        {"type": "number", "minimum": 0.5, "exclusiveMaximum": 9}, {"minimum", "exclusiveMaximum"}, set(), [0.5, 8.9999999],
+        {"type": "number", "minimum": 0.5, "exclusiveMaximum": 9},
+        {"minimum", "exclusiveMaximum"},
+        set(),
+        [0.5, 8.9999999],
     ),
     "bounds of two decimals": (
-        {"type": "number", "minimum": -43.53, "maximum": 12.345}, {"minimum", "maximum"}, {"minimum", "maximum"},
+        {"type": "number", "minimum": -43.53, "maximum": 12.345},
+        {"minimum", "maximum"},
+        {"minimum", "maximum"},
         [12.345, 12.34, 12.3, -43.53, -43.5, -43.529999],
     ),
     "bounds beyond floating point": (
-        {"type": "integer", "minimum": -(2**53) - 1, "maximum": 2**53 + 1}, set(), {"minimum", "maximum"},
+        {"type": "integer", "minimum": -(2**53) - 1, "maximum": 2**53 + 1},
+        set(),
+        {"minimum", "maximum"},
         [2**53 + 1, -(2**53) - 1, 0],
     ),
     "steps": ({"type": "integer", "multipleOf": 3, "minimum": 0}, {"multipleOf"}, set(), [0, 3, 9007199254740993]),
     "decimal steps": (
-        {"type": "number", "multipleOf": 0.01, "minimum": 0}, {"multipleOf", "minimum"}, set(), [0, 19.99, 1000000],
+        {"type": "number", "multipleOf": 0.01, "minimum": 0},
+        {"multipleOf", "minimum"},
+        set(),
+        [0, 19.99, 1000000],
     ),
     "steps below zero": ({"type": "integer", "multipleOf": 3}, {"multipleOf"}, {"multipleOf"}, [-3, 6]),
     "constants beyond 64 bit": (
-        {"enum": [2**64, -(2**63), 2**53 + 1, 1]}, {"enum"}, {"enum"}, [2**64, -(2**63), 2**53 + 1, 1],
+        {"enum": [2**64, -(2**63), 2**53 + 1, 1]},
+        {"enum"},
+        {"enum"},
+        [2**64, -(2**63), 2**53 + 1, 1],
     ),
     "small constants": ({"enum": [1e-7, 1.5]}, {"enum"}, {"enum"}, [1e-7, 1.5]),
     "constants within constants": ({"const": {"a": [1e22, 0.1]}}, {"const"}, {"const"}, [{"a": [1e22, 0.1]}]),
     "two patterns": (
-        {"type": "string", "pattern": "^[a-z]+$", "allOf": [{"pattern": "b"}]}, {"pattern"}, set(), ["abc"],
+        {"type": "string", "pattern": "^[a-z]+$", "allOf": [{"pattern": "b"}]},
+        {"pattern"},
+        set(),
+        ["abc"],
     ),
     "a huge enum": (ENUM_10, {"enum"}, set(), ["code-000000", "code-010000"]),
     "a huge minItems": (
-        {"type": "array", "items": {"type": "null"}, "minItems": 5001}, {"minItems"}, {"minItems"}, [[None] * 5001],
+        {"type": "array", "items": {"type": "null"}, "minItems": 5001},
+        {"minItems"},
+        {"minItems"},
+        [[None] * 5001],
     ),
     "a forbidden key of an open object": (
-        {"type": "object", "properties": {"a": False}, "additionalProperties": True}, {"*"}, set(), [{}, {"b": 1}],
+        {"type": "object", "properties": {"a": False}, "additionalProperties": True},
+        {"*"},
+        set(),
+        [{}, {"b": 1}],
     ),
     "an odd key of an open object": (
-        {"type": "object", "properties": {"é": {"type": "null"}}, "additionalProperties": True}, {"*"}, set(),
+        {"type": "object", "properties": {"é": {"type": "null"}}, "additionalProperties": True},
+        {"*"},
+        set(),
         [{}, {"é": None}, {"é": None, "b": 1}],
     ),
     "names by a pattern": (
-        {"type": "object", "propertyNames": {"pattern": "^[a-z]+$"}}, set(), {"propertyNames"}, [{}, {"ab": 1}],
+        {"type": "object", "propertyNames": {"pattern": "^[a-z]+$"}},
+        set(),
+        {"propertyNames"},
+        [{}, {"ab": 1}],
     ),
     "names by a pattern beside properties": (
         {"type": "object", "properties": {"a": True}, "additionalProperties": True, "propertyNames": {"pattern": "^a"}},
-        {"propertyNames"}, {"propertyNames"}, [{"a": 1, "ab": 2}],
+        {"propertyNames"},
+        {"propertyNames"},
+        [{"a": 1, "ab": 2}],
     ),
     "a map by one pattern": (
         {"type": "object", "patternProperties": {"^x-": {"type": "null"}}, "additionalProperties": False},
-        set(), {"patternProperties", "additionalProperties"}, [{}, {"x-a": None, "x-b": None}],
+        set(),
+        {"patternProperties", "additionalProperties"},
+        [{}, {"x-a": None, "x-b": None}],
     ),
     "numbers of optional keys": (
         {"type": "object", "properties": {"a": True, "b": True}, "additionalProperties": False, "minProperties": 1},
-        set(), {"minProperties"}, [{"a": 1}, {"b": 1}, {"a": 1, "b": 1}],
+        set(),
+        {"minProperties"},
+        [{"a": 1}, {"b": 1}, {"a": 1, "b": 1}],
     ),
     "a bound below a not": (
-        {"type": "number", "not": {"minimum": 5}}, {"not"}, set(), [4.9, -1],
+        {"type": "number", "not": {"minimum": 5}},
+        {"not"},
+        set(),
+        [4.9, -1],
     ),
     "an if that is not held": (
-        {"if": {"type": "string", "pattern": r"^(a)\1$"}, "else": {"type": "array"}}, {"pattern", "else"}, {"pattern", "else"},
+        {"if": {"type": "string", "pattern": r"^(a)\1$"}, "else": {"type": "array"}},
+        {"pattern", "else"},
+        {"pattern", "else"},
         ["aa", []],
     ),
-}  # fmt: skip
+}
 
 
 @BOTH

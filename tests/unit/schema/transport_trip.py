@@ -174,7 +174,7 @@ REFUSED = object()
 
 
 def parsed(text: str) -> Any:
-    """The value of a text; REFUSED for what is refused before it is validated: a key twice, a number out of range."""
+    """The value of a text; REFUSED for what is refused before it is validated: a key twice, NaN, half a surrogate."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) < len(pairs):
@@ -190,7 +190,9 @@ def parsed(text: str) -> Any:
         raise ValueError(f"{name} is no number")
 
     try:
-        return json.loads(text, object_pairs_hook=once, parse_float=finite, parse_constant=constant)
+        value = json.loads(text, object_pairs_hook=once, parse_float=finite, parse_constant=constant)
+        json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no text
+        return value
     except ValueError as error:
         if isinstance(error, json.JSONDecodeError):
             raise
