@@ -32,7 +32,7 @@ def number(dialect: Dialect, shape: Number, drop: Drop) -> dict[str, Any]:
     wanted = (("inimum", shape.minimum), ("aximum", shape.maximum))
     for end, value in wanted:
         keywords = (f"m{end}", f"exclusiveM{end}")
-        if value is not None and (value not in _written(schema, keywords) or _zero_slips_in(dialect, shape, end)):
+        if value is not None and (value not in _written(schema, keywords) or _open_end_slips_in(dialect, shape, end)):
             _drop_number(dialect, shape, keywords, drop)
     if shape.multiple_of is not None and shape.multiple_of not in _written(schema, ("multipleOf",)):
         _drop_number(dialect, shape, ("multipleOf",), drop)
@@ -43,13 +43,11 @@ def _written(schema: dict[str, Any], keywords: Collection[str]) -> list[Fraction
     return [Fraction(repr(schema[name])) for name in keywords if name in schema]
 
 
-def _zero_slips_in(dialect: Dialect, shape: Number, end: str) -> bool:
-    """llguidance takes 0 for a number between 0 and less than 1, both left out."""
-    if dialect is not GUIDANCE or shape.integer:
+def _open_end_slips_in(dialect: Dialect, shape: Number, end: str) -> bool:
+    """llguidance takes 1 for a number between 1 and 1.5, both left out: in short ranges an open end may slip in."""
+    if dialect is not GUIDANCE or shape.integer or shape.minimum is None or shape.maximum is None:
         return False
-    if end == "inimum":
-        return shape.open_minimum and shape.minimum == 0 and shape.maximum is not None and shape.maximum < 1
-    return shape.open_maximum and shape.maximum == 0 and shape.minimum is not None and shape.minimum > -1
+    return shape.maximum - shape.minimum < 1 and (shape.open_minimum if end == "inimum" else shape.open_maximum)
 
 
 def _drop_number(dialect: Dialect, shape: Number, keywords: Collection[str], drop: Drop) -> None:

@@ -108,7 +108,7 @@ def test_what_was_not_announced_is_named(case: Any) -> None:
     body = document_schema(schema, "announced@1").body
     errors = list(validator_of(body).iter_errors(value))
     assert errors
-    spoken = [Left(*item.rsplit(" ", 1), "") for item in left]
+    spoken = [Left(pointer, keyword, "") for pointer, keyword in (item.rsplit(" ", 1) for item in left)]
     assert {" ".join(site) for site in unannounced(body, errors, spoken)} == expected
 
 

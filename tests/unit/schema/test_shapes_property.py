@@ -20,7 +20,7 @@ EXAMPLES = 120
 
 
 def faults_of(rng: random.Random) -> list[Fault]:
-    """What is wrong with one random schema: with values of its shapes, their mutations, other values, random answers."""
+    """What is wrong with one random schema: values of its shapes, their mutations, other values, random answers."""
     maker = Maker(rng)
     try:
         body = document_schema(maker.document(), "random@1").body

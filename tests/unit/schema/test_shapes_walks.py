@@ -1,4 +1,4 @@
-"""Random answers by the sampler's chooser over real schemas: each that is not cut ends, and breaks only what was announced."""
+"""Random answers by the sampler over real schemas: each that is not cut ends, and breaks only what was announced."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from pipeline.schema.shape.source import Source
 from pipeline.schema.transport import transport_of
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "schema"))
-from transport_trip import BACKENDS, REFUSED, Trip, parsed, takes  # noqa: E402
+from transport_trip import BACKENDS, REFUSED, Trip, parsed, takes
 
 BOTH = pytest.mark.parametrize("backend", BACKENDS)
 
