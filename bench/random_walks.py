@@ -35,8 +35,8 @@ class Tools:
 
     def __init__(self) -> None:
         from pipeline.engines.draw import Vocabulary as Tokens
-        from pipeline.engines.grammar import Vocabulary
         from pipeline.engines.models import load_tokenizer, resolve, vocabulary_size
+        from pipeline.engines.vocabulary import Vocabulary
 
         model = resolve("embedded")
         tokenizer = load_tokenizer(model)

@@ -136,7 +136,12 @@ def choose(trials: Iterable[Trial]) -> tuple[Trial, str]:
     other = others[0]
     if best.usable != other.usable:
         return best, f"{other.backend} cannot be used: {other.kind}"
-    for name, index in (("legal texts lost", 1), ("sites left to the validator", 2), ("slow to compile", 3)):
+    for name, index in (
+        ("legal texts lost", 1),
+        ("sites left to the validator", 2),
+        ("slow to compile", 3),
+        ("narrowed places, negated", 4),
+    ):
         if _rank(best)[index] != _rank(other)[index]:
             return best, f"{name}: {_rank(best)[index]} against {_rank(other)[index]} with {other.backend}"
     return best, f"both hold the same; {best.backend} keeps compiled grammars"
@@ -145,9 +150,10 @@ def choose(trials: Iterable[Trial]) -> tuple[Trial, str]:
 SLOW_SECONDS = 5.0
 
 
-def _rank(trial: Trial) -> tuple[bool, int, int, bool, bool]:
+def _rank(trial: Trial) -> tuple[bool, int, int, bool, int, bool]:
     slow = trial.compile_seconds > SLOW_SECONDS
-    return not trial.usable, len(trial.lost), len(trial.left), slow, trial.backend != "xgrammar"
+    narrowed = -len(trial.narrowed)
+    return not trial.usable, len(trial.lost), len(trial.left), slow, narrowed, trial.backend != "xgrammar"
 
 
 def _answer(result: Result) -> dict[str, Any]:

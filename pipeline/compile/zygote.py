@@ -20,9 +20,11 @@ from typing import Any
 
 from pipeline.compile import admission
 from pipeline.compile.forkserver import ForkServer
-from pipeline.engines import models
-from pipeline.engines.grammar import Backend, Grammar, Vocabulary
+from pipeline.engines import draw, models
+from pipeline.engines.grammar import Backend, Grammar
+from pipeline.engines.vocabulary import Vocabulary
 from pipeline.errors import EngineError, SchemaError
+from pipeline.schema.probe.spelling import Speller
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,9 @@ class Tools:
     """The fast Hugging Face tokenizer; None in a sandbox without a model."""
     vocab_size: int
     vocabulary: Vocabulary | None
+    tokens: draw.Vocabulary | None
+    """The tokens by what is in them, for random answers."""
+    speller: Speller | None
 
     def grammar(self, backend: Backend, compact: bool) -> Grammar:
         """A new Grammar of this tokenizer.
@@ -85,13 +90,14 @@ def prepare(model: str | None) -> Tools:
         EngineError: the model's tokenizer or configuration cannot be loaded.
     """
     if model is None:
-        return Tools(None, 0, None)
+        return Tools(None, 0, None, None, None)
     tokenizer, size = models.load_tokenizer(model), models.vocabulary_size(model)
     vocabulary = Vocabulary(tokenizer, size)
     # Built here so that no job pays for it; both are plain data, without threads.
     _ = vocabulary.xgrammar, vocabulary.guidance
     admission.load()
-    return Tools(tokenizer, size, vocabulary)
+    tokens = draw.Vocabulary(tokenizer, size, frozenset())
+    return Tools(tokenizer, size, vocabulary, tokens, Speller(tokens.texts))
 
 
 def table(modules: Sequence[str]) -> dict[str, Job]:

@@ -8,10 +8,10 @@ that verdict is not made here.
 from __future__ import annotations
 
 import re
-from functools import cached_property
 from importlib.metadata import version
 from typing import Any, Literal, Protocol
 
+from pipeline.engines.vocabulary import Vocabulary
 from pipeline.errors import SchemaError
 
 Backend = Literal["xgrammar", "guidance"]
@@ -54,32 +54,6 @@ class Matcher(Protocol):
         ...
 
 
-class Vocabulary:
-    """A tokenizer in the form that each library wants. Building one takes 0.1-0.4 s; it starts no thread.
-
-    So a process that only holds a vocabulary may fork; a grammar that has compiled (xgrammar uses threads) may not.
-    """
-
-    def __init__(self, tokenizer: Any, size: int) -> None:
-        """`size` is the model's vocabulary (rows of its output layer), which may exceed the tokenizer's."""
-        self.tokenizer = tokenizer
-        self.size = size
-
-    @cached_property
-    def xgrammar(self) -> Any:
-        """xgrammar's TokenizerInfo."""
-        import xgrammar
-
-        return xgrammar.TokenizerInfo.from_huggingface(self.tokenizer, vocab_size=self.size)
-
-    @cached_property
-    def guidance(self) -> Any:
-        """llguidance's LLTokenizer."""
-        import llguidance.hf
-
-        return llguidance.hf.from_tokenizer(self.tokenizer, max(self.size, len(self.tokenizer)))
-
-
 class Grammar:
     """Makes matchers for one tokenizer. Compiled xgrammar grammars and refusals are kept per schema text."""
 
@@ -95,6 +69,7 @@ class Grammar:
         self._source: _Xgrammar | _Guidance = library(vocabulary, compact)
         self._compiled: dict[str, Any] = {}
         self._refused: dict[str, str] = {}
+        self._pristine: dict[str, Matcher] = {}
 
     def knows(self, schema_json: str) -> bool:
         """Whether `matcher` will answer at once, without compiling."""
@@ -125,6 +100,18 @@ class Grammar:
             words = f"{self.backend} {self.version} refuses the schema: {_words(str(error))}"
             self._refused[schema_json] = words
             raise SchemaError(words) from error
+
+    def quick(self, schema_json: str) -> Matcher:
+        """A matcher as `matcher` gives, for many short trials. llguidance's are copies of one and share what its lexer
+        has learned, so the times of their masks say nothing about a request's.
+
+        Raises:
+            SchemaError, MemoryError: as `matcher`.
+        """
+        if schema_json not in self._pristine:
+            self._pristine[schema_json] = self.matcher(schema_json)
+        pristine = self._pristine[schema_json]
+        return pristine.copy() if isinstance(pristine, _GuidanceMatcher) else self.matcher(schema_json)
 
 
 class _Xgrammar:
@@ -201,6 +188,11 @@ class _GuidanceMatcher:
         self._matcher = matcher
         self._eos = eos
         self._bits = _empty_mask(vocab_size)
+
+    def copy(self) -> _GuidanceMatcher:
+        """One in the same state."""
+        bits = self._bits
+        return _GuidanceMatcher(self._matcher.deep_copy(), bits.shape[1] * 32, self._eos)
 
     def mask(self) -> Any:
         bits = self._bits[0]

@@ -24,7 +24,7 @@ from pipeline.schema.reading import MAX_DEPTH, MAX_SCHEMA_BYTES, exchanged, read
 from pipeline.schema.references import localise
 from pipeline.schema.upgrade import upgrade
 from pipeline.schema.validator import compile_pattern, validator_of
-from pipeline.schema.walk import IN_PLACE, children, descend, target
+from pipeline.schema.walk import IN_PLACE, children, descend, rebuild, target
 
 MAX_NAME_SHOWN = 80
 NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.-]{0,63})@([A-Za-z0-9][A-Za-z0-9_.-]{0,63})")
@@ -159,7 +159,7 @@ def _plain(source: Any) -> dict[str, Any]:
 def _closed(
     name: str, body: dict[str, Any], instructions: str, examples: Sequence[tuple[str, Example]]
 ) -> DocumentSchema:
-    closed, pointers = close_objects(body)
+    closed, pointers = close_objects(rebuild(body, _without_draft))
     validator = validator_of(closed)
     for place, example in examples:
         refused = next(validator.iter_errors(example.record), None)
@@ -169,6 +169,11 @@ def _closed(
                 "bad_example",
             )
     return DocumentSchema(name, closed, instructions, tuple(one for _, one in examples), pointers, digest(body))
+
+
+def _without_draft(_pointer: str, node: Any) -> Any:
+    """The validator library leaves our validator for its own wherever it meets `$schema`."""
+    return {key: value for key, value in node.items() if key != "$schema"} if isinstance(node, dict) else node
 
 
 def _check_patterns(pointer: str, node: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pipeline.schema.shape.apart import apart
@@ -40,7 +40,10 @@ def written(shapes: Shapes, backend: str, policy: Policy | None = None) -> Trans
     """The transport schema of shapes that were read before."""
     if shapes.root == NEVER:
         return Transport("false", shapes.left, satisfiable=False)
-    shapes, narrowed = apply(shapes, policy or Policy())
+    policy = policy or Policy()
+    if backend == "xgrammar":  # it does not count characters (see docs/transport.md)
+        policy = replace(policy, max_length=None)
+    shapes, narrowed = apply(shapes, policy)
     schema, left = emit(shapes, backend)
     schema = apart(schema) if backend == "xgrammar" else schema
     return Transport(json.dumps(schema, ensure_ascii=False, separators=(",", ":")), left, narrowed)

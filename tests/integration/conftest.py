@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from one_job import Bench
 
 from pipeline.job import JobConfig
 
@@ -17,6 +18,12 @@ SAMPLES = ROOT / "jobs" / "samples"
 DOCUMENTS = 1200
 
 PACKAGE_TEXT = "# pkg-{n}\n\nA small library, number {n}. Licence MIT. Needs Python 3.{minor}.\n"
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
 
 MakeJob = Callable[..., JobConfig]
 

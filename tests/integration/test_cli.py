@@ -16,47 +16,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
+from one_job import GRISTMILL, Bench
 
 from pipeline import cli
 
 ROOT = Path(__file__).resolve().parents[2]
-GRISTMILL = [sys.executable, "-c", "from pipeline.cli import main; main()"]
-RECEIPT = {"id": "r1", "text": "Corner Shop\nTOTAL EUR 5.00"}
-
-
-class Bench:
-    """A job file in a temporary directory that tests spoil in one place."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.input = folder / "in.jsonl"
-        self.write([RECEIPT])
-        self.job: dict[str, Any] = {
-            "name": "t",
-            "input": {"path": "in.jsonl", "schema": "receipt@1"},
-            "output": "out",
-            "schemas": str(ROOT / "schemas"),
-            "engine": {"engine": "sampler"},
-        }
-
-    def write(self, rows: list[dict[str, Any]]) -> None:
-        self.input.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-
-    @property
-    def path(self) -> Path:
-        path = self.folder / "job.yaml"
-        path.write_text(yaml.safe_dump(self.job), encoding="utf-8")
-        return path
-
-    def run(self, *arguments: str, timeout: float = 240) -> subprocess.CompletedProcess[str]:
-        command = [*GRISTMILL, "run", str(self.path), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
 
 
 def fails(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str]:
@@ -128,53 +92,6 @@ def test_what_an_engine_cannot_start_with_is_told_as_plainly(bench: Bench, how: 
     assert (done.returncode, says in done.stderr) == (code, True), done.stderr
     assert "Traceback" not in done.stderr + done.stdout
     assert "UDF" not in done.stderr
-
-
-def save_schema(bench: Bench, name: str, body: dict[str, Any]) -> None:
-    folder = bench.folder / "schemas" / name / "1"
-    folder.mkdir(parents=True)
-    (folder / "schema.json").write_text(json.dumps(body))
-
-
-NOBODY = {"type": "object", "properties": {"a": False}, "required": ["a"], "additionalProperties": False}
-
-
-def test_a_job_whose_only_schema_cannot_be_used_stops_with_the_reason(bench: Bench) -> None:
-    save_schema(bench, "odd", NOBODY)
-    bench.job |= {"schemas": "schemas"}
-    bench.job["input"]["schema"] = "odd@1"
-    done = bench.run()
-    assert done.returncode == 4, done.stderr
-    assert "odd@1" in done.stderr
-    assert "no document can satisfy" in done.stderr
-    assert "Traceback" not in done.stderr + done.stdout
-
-
-def test_bad_schemas_cost_their_own_documents_and_each_good_one_gets_its_back_end(bench: Bench) -> None:
-    number = {"type": "integer", "minimum": 0, "maximum": 99}
-    counted = {"type": "object", "properties": {"a": number, "b": number, "c": number}, "additionalProperties": False}
-    price = {"type": "number", "minimum": 0, "maximum": 9}
-    save_schema(bench, "counted", {**counted, "minProperties": 2})  # guidance does not count optional keys
-    save_schema(bench, "price", {"type": "object", "properties": {"total": price}, "required": ["total"]})
-    save_schema(bench, "odd", NOBODY)
-    names = ["counted@1", "price@1", "odd@1", "unknown@1"]
-    bench.write([{"id": f"d{n}", "text": f"text {n}", "schema": names[n % 4]} for n in range(40)])
-    bench.job |= {"schemas": "schemas", "input": {"path": "in.jsonl", "schema_column": "schema"}}
-    bench.job["placement"] = {"unit_documents": 16}
-    done = bench.run()
-    assert done.returncode == 0, done.stderr
-    assert "odd@1: refused" in done.stdout
-    tables = [pq.read_table(path, partitioning=None) for path in bench.folder.glob("out/run=*/status=*/*/*.parquet")]
-    rows = [row for table in tables for row in table.to_pylist()]
-    assert sorted(row["document_id"] for row in rows) == sorted(f"d{n}" for n in range(40))
-    engines = {row["document_id"]: {attempt["engine"] for attempt in row["attempts"]} for row in rows}
-    asked = {name: set().union(*(engines[f"d{n}"] for n in range(40) if names[n % 4] == name)) for name in names}
-    assert [len(asked[name]) for name in names] == [1, 1, 0, 0]
-    assert "xgrammar" in asked["counted@1"].pop()
-    assert "guidance" in asked["price@1"].pop()
-    refused = [row for row in rows if not row["attempts"]]
-    assert len(refused) == 20
-    assert all([problem["code"] for problem in row["problems"]] == ["schema_refused"] for row in refused)
 
 
 def test_interrupt_resume_refuse_and_finish(bench: Bench) -> None:

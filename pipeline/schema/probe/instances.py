@@ -85,7 +85,7 @@ class _Search:
     """Where each subschema can be tried: positions of valid values, smallest first, and spots in them."""
 
     def __post_init__(self) -> None:
-        self.start = time.monotonic()
+        self.start = time.process_time()
         self.source = Source(self.body)
         self.sites = site_list.sites(self.body)
         self._by_pointer: dict[str, list[Site]] = {}
@@ -99,12 +99,12 @@ class _Search:
         self._mutate(self._aimed)
         self._mutate(self._anyhow)
         found = {site: tuple(self.violations[site]) for site in self.sites if self.violations.get(site)}
-        seconds = time.monotonic() - self.start
+        seconds = time.process_time() - self.start
         complete = seconds < self.budget
         return Instances(self.body, self.sites, tuple(self.valid), found, complete, seconds)
 
     def _is_late(self, share: float = 1.0) -> bool:
-        return time.monotonic() - self.start > self.budget * share
+        return time.process_time() - self.start > self.budget * share
 
     def _draw(self) -> None:
         for drawn in covered_by(Drawer(self.shapes, self.rng), MAX_DRAWN):

@@ -14,11 +14,13 @@ MAX_COPIES = 5000
 
 
 def missing(part: Any, value: Any, _schema: Mapping[str, Any]) -> Iterator[Any]:
+    """Objects without one of the keys of `required`."""
     if isinstance(part, dict):
         yield from without_keys(part, [name for name in value if name in part])
 
 
 def more_keys(part: Any, value: Any, _schema: Mapping[str, Any]) -> Iterator[Any]:
+    """Objects with undeclared, odd and renamed keys."""
     if not isinstance(part, dict):
         return
     if isinstance(value, Mapping):  # declared, but `false`
@@ -32,6 +34,7 @@ def more_keys(part: Any, value: Any, _schema: Mapping[str, Any]) -> Iterator[Any
 
 
 def fewer_keys(part: Any, value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
+    """Objects with one key less, two less, and so on, optional ones first."""
     if isinstance(part, dict):
         keys = [key for key in part if key not in schema.get("required", ())] + list(schema.get("required", ()))
         for count in range(1, len(keys) + 1):
@@ -39,6 +42,7 @@ def fewer_keys(part: Any, value: Any, schema: Mapping[str, Any]) -> Iterator[Any
 
 
 def extended_object(part: Any, count: int) -> Iterator[Any]:
+    """Objects filled up to a number of keys, under several kinds of names."""
     if not isinstance(part, dict) or count > MAX_COPIES:
         return
     fill = next(iter(part.values()), 0)
@@ -47,6 +51,7 @@ def extended_object(part: Any, count: int) -> Iterator[Any]:
 
 
 def items_below(part: Any, value: Any, _schema: Mapping[str, Any]) -> Iterator[Any]:
+    """Lists just shorter than a minimum, and just long enough."""
     if isinstance(part, list) and value <= MAX_COPIES:
         yield part[: max(0, int(value) - 1)]
         yield []
@@ -54,6 +59,7 @@ def items_below(part: Any, value: Any, _schema: Mapping[str, Any]) -> Iterator[A
 
 
 def items_above(part: Any, value: Any, _schema: Mapping[str, Any]) -> Iterator[Any]:
+    """Lists just longer than a maximum, and just short enough."""
     if isinstance(part, list) and value < MAX_COPIES:
         yield from repeated(part, int(value) + 1)
         yield from repeated(part, int(value))
@@ -69,12 +75,14 @@ def repeated(part: list[Any], count: int) -> Iterator[Any]:
 
 
 def twice(part: Any, _value: Any, _schema: Mapping[str, Any]) -> Iterator[Any]:
+    """Lists that hold an item twice."""
     if isinstance(part, list):
         yield from ([*part, part[-1]], [part[0], *part], [part[0]] * len(part)) if part else ()
         yield from ([1, 1], ["a", "a"], [{}, {}], [None, None])
 
 
 def contained(part: Any, value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
+    """Lists with fewer, more and other items of every kind."""
     if isinstance(part, list):
         yield from ([], part[:1], part[:-1], part[1:])
         yield from ([other] * max(1, len(part)) for other in ONE_OF_EACH)
@@ -84,6 +92,7 @@ def contained(part: Any, value: Any, schema: Mapping[str, Any]) -> Iterator[Any]
 
 
 def depends(part: Any, value: Any, _schema: Mapping[str, Any]) -> Iterator[Any]:
+    """Objects that have a key but not one that it depends on."""
     if isinstance(part, dict):
         for name, needed in value.items():
             for absent in needed:
@@ -92,20 +101,24 @@ def depends(part: Any, value: Any, _schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def longer(part: Any, _value: Any, _schema: Mapping[str, Any]) -> Iterator[Any]:
+    """Lists with items beyond those declared."""
     if isinstance(part, list):
         yield from ([*part, other] for other in (0, "a", None))
         yield from (part * 2, [0, 0, 0])
 
 
 def without_keys(part: dict[str, Any], keys: list[str]) -> Iterator[Any]:
+    """Objects without each of these keys in turn."""
     yield from ({key: item for key, item in part.items() if key != gone} for gone in keys)
 
 
 def renamed(part: dict[str, Any], keys: list[str]) -> Iterator[Any]:
+    """Objects with each of these keys under another name in turn."""
     for old in keys:
         yield {old + "_" if key == old else key: item for key, item in part.items()}
 
 
 def more_properties(part: Any, value: Any, _schema: Mapping[str, Any]) -> Iterator[Any]:
+    """Objects just larger than a maximum, and just small enough."""
     yield from extended_object(part, int(value) + 1)
     yield from extended_object(part, int(value))

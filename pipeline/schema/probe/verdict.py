@@ -15,12 +15,14 @@ blamed, with all its sites.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from pipeline.errors import SchemaError
-from pipeline.schema.probe.found import Instances, Valid, Violation
+from pipeline.schema.probe.blame import over_tight
+from pipeline.schema.probe.found import Instances, Violation
+from pipeline.schema.probe.spelling import Speller
 from pipeline.schema.shape.announced import unannounced
 from pipeline.schema.shape.shapes import Left, Site
 from pipeline.schema.validator import validator_of
@@ -77,11 +79,8 @@ class Report:
 
     def mask_quantile(self, share: float) -> float:
         """Seconds under which that share of the masks took; 0 without masks."""
-        return (
-            self.mask_seconds[min(len(self.mask_seconds) - 1, int(share * len(self.mask_seconds)))]
-            if self.mask_seconds
-            else 0.0
-        )
+        count = len(self.mask_seconds)
+        return self.mask_seconds[min(count - 1, int(share * count))] if count else 0.0
 
 
 def probe(
@@ -90,8 +89,11 @@ def probe(
     instances: Instances,
     left: Iterable[Left] = (),
     budget_seconds: float = 10.0,
+    speller: Speller | None = None,
 ) -> Report:
     """Walk all instances through fresh matchers. `encode` gives the tokens of a text without any special ones.
+
+    A text that is rejected in those tokens is tried in others, with the `speller`'s or else character by character.
 
     When the time is up the rest is left out, and the report is not `complete`: what was not tried is unproven.
     """
@@ -100,7 +102,7 @@ def probe(
     except SchemaError as error:
         words = error.message
         return Report(dict.fromkeys(instances.sites, Verdict("refused", words[:MAX_SHOWN])), refused=words)
-    return _Probe(matcher_of, encode, instances, tuple(left), time.monotonic() + budget_seconds).report()
+    return _Probe(matcher_of, encode, instances, tuple(left), time.process_time() + budget_seconds, speller).report()
 
 
 @dataclass
@@ -110,6 +112,7 @@ class _Probe:
     instances: Instances
     left: tuple[Left, ...]
     until: float
+    speller: Speller | None = None
     masks: list[float] = field(default_factory=list)
     respelled: dict[str, None] = field(default_factory=dict)
 
@@ -120,9 +123,9 @@ class _Probe:
 
     def report(self) -> Report:
         accepted: dict[int, bool] = {}
-        start = time.monotonic()
+        start = time.process_time()
         for index, valid in enumerate(self.instances.valid):
-            late = time.monotonic() - start > VALID_SHARE * (self.until - start)
+            late = time.process_time() - start > VALID_SHARE * (self.until - start)
             taken = None if late else self._accepts(valid.text)
             if taken is None:
                 break
@@ -135,7 +138,9 @@ class _Probe:
             complete = complete and all(taken is not None for _, taken in tried)
             passed += [violation for violation, taken in tried if taken]
             verdicts[site] = _of_site(tried, accepted)
-        verdicts |= _over_tight(self.instances, accepted)
+        verdicts |= {
+            site: Verdict("over_tight", text[:MAX_SHOWN]) for site, text in over_tight(self.instances, accepted).items()
+        }
         lost = dict.fromkeys(self.instances.valid[index].text for index, taken in accepted.items() if not taken)
         leaks = tuple(self._leaks(passed))
         masks = tuple(sorted(self.masks))
@@ -151,11 +156,32 @@ class _Probe:
     def _accepts(self, text: str) -> bool | None:
         """Whether a text can be decoded, in the tokenizer's tokens or else character by character. None: too late."""
         taken = self._takes(self.encode(text))
-        if taken is False and self.separable:
+        if taken is False and self.speller is not None:
+            taken = self._spells(text, self.speller)
+        elif taken is False and self.separable:
             taken = self._takes([token for char in text for token in self.encode(char)])
-            if taken:
-                self.respelled[text] = None
+        else:
+            return taken
+        if taken:
+            self.respelled[text] = None
         return taken
+
+    def _spells(self, text: str, speller: Speller) -> bool | None:
+        """As `_takes`, with the longest allowed token that goes on with the text, from where the tokenizer's fail."""
+        matcher, rest, usual = self.matcher_of(), text.encode(), list(reversed(self.encode(text)))
+        while rest:
+            if time.process_time() > self.until:
+                return None
+            mask = matcher.mask()
+            if usual and is_allowed(mask, usual[-1]):
+                chosen: int | None = usual.pop()
+            else:
+                usual.clear()
+                chosen = next((token for token in speller.starts(rest) if is_allowed(mask, token)), None)
+            if chosen is None or not matcher.accept(chosen):
+                return False
+            rest = rest[len(speller.texts[chosen]) :]
+        return matcher.finished() and not matcher.error()
 
     def _takes(self, tokens: Sequence[int]) -> bool | None:
         """Whether every token is allowed and accepted, without an error, and the end is accepting. None: too late."""
@@ -163,7 +189,7 @@ class _Probe:
         if matcher.error():
             return False
         for number, token in enumerate(tokens):
-            if time.monotonic() > self.until:
+            if time.process_time() > self.until:
                 return None
             start = time.perf_counter()
             mask = matcher.mask()
@@ -174,7 +200,7 @@ class _Probe:
 
     def _gets_through(self, text: str) -> bool | None:
         """As `_accepts`; masks are only looked at where the tokens are accepted one by one."""
-        if time.monotonic() > self.until:
+        if time.process_time() > self.until:
             return None
         matcher = self.matcher_of()
         if matcher.error() or not all(map(matcher.accept, self.encode(text))) or not matcher.finished():
@@ -195,45 +221,3 @@ def _of_site(tried: Sequence[tuple[Violation, bool | None]], accepted: Mapping[i
 def is_allowed(mask: Any, token: int) -> bool:
     """Whether a packed mask (bit i % 32 of word i // 32) has a token."""
     return token >> 5 < len(mask) and bool(int(mask[token >> 5]) & (1 << (token & 31)))
-
-
-def _over_tight(instances: Instances, accepted: Mapping[int, bool]) -> dict[Site, Verdict]:
-    found: dict[Site, Verdict] = {}
-    for index, valid in enumerate(instances.valid):
-        if valid.base is None or valid.aim is None or index not in accepted or valid.base not in accepted:
-            continue
-        if accepted[index] != accepted[valid.base]:
-            lost = valid if accepted[valid.base] else instances.valid[valid.base]
-            found.setdefault(valid.aim, Verdict("over_tight", lost.text[:MAX_SHOWN]))
-    return found | _never_taken(instances.valid, accepted, found.keys())
-
-
-def _never_taken(valid: Sequence[Valid], accepted: Mapping[int, bool], blamed: Collection[Site]) -> dict[Site, Verdict]:
-    """The sites of the innermost subschemas none of whose valid values is accepted while others are.
-
-    Values that a site already `blamed` judges say nothing more: they may be lost for that alone.
-    """
-    if not any(accepted.values()):
-        return {}
-    told = {index for index, taken in accepted.items() if taken or not valid[index].sites & set(blamed)}
-    reached: dict[str, set[int]] = {}
-    sites: dict[str, set[Site]] = {}
-    for index in accepted:
-        for site in valid[index].sites:
-            reached.setdefault(site[0], set()).add(index)
-            sites.setdefault(site[0], set()).add(site)
-    never = {
-        pointer: found & told
-        for pointer, found in reached.items()
-        if found & told and not any(accepted[index] for index in found)
-    }
-    innermost = [
-        pointer
-        for pointer, found in never.items()
-        if not any(other != pointer and other.startswith(f"{pointer}/") and never[other] >= found for other in never)
-    ]
-    return {
-        site: Verdict("over_tight", valid[min(never[pointer])].text[:MAX_SHOWN])
-        for pointer in innermost
-        for site in sites[pointer]
-    }

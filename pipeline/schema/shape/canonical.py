@@ -26,12 +26,40 @@ def ordered(source: Source, value: Any, conjunction: Conjunction = ("",)) -> Any
     """A value with its objects' keys in canonical order, judged by the schemas at a conjunction."""
     if not conjunction or not isinstance(value, dict | list):
         return value
-    places = tuple(closure(source, conjunction, branches=True))
+    places = tuple(_applying(source, conjunction, value))
     if isinstance(value, list):
         return [ordered(source, item, tuple(_of_item(source, places, index))) for index, item in enumerate(value)]
     ranks = key_order(source, conjunction)
     keys = sorted(value, key=lambda key: ranks.get(key, len(ranks)))
     return {key: ordered(source, value[key], tuple(dict.fromkeys(_of_key(source, places, key)))) for key in keys}
+
+
+def _applying(source: Source, conjunction: Conjunction, value: Any) -> Iterator[str]:
+    """The schemas that judge a value, of every union the first branch that accepts it (all, if none does)."""
+    pending, seen = list(conjunction), set[str]()
+    while pending:
+        for pointer in closure(source, (pending.pop(0),), branches=False):
+            if pointer in seen:
+                continue
+            seen.add(pointer)
+            yield pointer
+            node = source.nodes[pointer]
+            if isinstance(node, Mapping):
+                pending += _taken(source, pointer, node, value)
+
+
+def _taken(source: Source, pointer: str, node: Mapping[str, Any], value: Any) -> Iterator[str]:
+    for union in ("anyOf", "oneOf"):
+        branches = [f"{pointer}/{union}/{index}" for index in range(len(node.get(union, ())))]
+        first = next((branch for branch in branches if source.accepts(branch, value)), None)
+        yield from branches if first is None else (first,)
+    if "if" in node:
+        met = source.accepts(f"{pointer}/if", value)
+        yield from (f"{pointer}/{word}" for word in (("if", "then") if met else ("else",)) if word in node)
+    if isinstance(value, dict):
+        yield from (
+            f"{pointer}/dependentSchemas/{escape(key)}" for key in node.get("dependentSchemas", {}) if key in value
+        )
 
 
 def _of_item(source: Source, places: Conjunction, index: int) -> Iterator[str]:
@@ -64,5 +92,6 @@ def _spell(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ",".join(map(_spell, value)) + "]"
     if isinstance(value, float):
-        return str(int(value)) if value.is_integer() else format(Decimal(repr(value)), "f")
+        shown = Decimal(repr(value))  # the decimal that JSON shows, not the binary fraction next to it
+        return str(int(shown)) if value.is_integer() else format(shown, "f")
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

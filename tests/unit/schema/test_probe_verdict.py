@@ -10,8 +10,9 @@ import pytest
 
 from pipeline.engines.draw import Draw
 from pipeline.engines.draw import Vocabulary as Classes
-from pipeline.engines.grammar import Grammar, Vocabulary
+from pipeline.engines.grammar import Grammar
 from pipeline.engines.models import load_tokenizer, resolve, vocabulary_size
+from pipeline.engines.vocabulary import Vocabulary
 from pipeline.errors import SchemaError
 from pipeline.schema.probe.found import Instances
 from pipeline.schema.probe.instances import instances

@@ -13,8 +13,9 @@ from typing import Any
 
 from pipeline.engines.draw import Draw
 from pipeline.engines.draw import Vocabulary as Tokens
-from pipeline.engines.grammar import Grammar, Vocabulary
+from pipeline.engines.grammar import Grammar
 from pipeline.engines.models import load_tokenizer, resolve, vocabulary_size
+from pipeline.engines.vocabulary import Vocabulary
 from pipeline.errors import SchemaError
 from pipeline.schema.probe.draw import Drawer
 from pipeline.schema.probe.minimal import TooLargeError
