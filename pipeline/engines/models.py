@@ -136,6 +136,7 @@ def _gguf_file() -> Path:
 
 
 def cache_directory() -> Path:
+    """Where this program keeps what it can make again: GRISTMILL_CACHE, or `gristmill` in the user's cache."""
     own = os.environ.get("GRISTMILL_CACHE")
     if own:
         return Path(own)

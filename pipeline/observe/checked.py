@@ -64,7 +64,7 @@ def line(brief: Mapping[str, Any]) -> Text:
         more = f" and {len(left) - 3} more" if len(left) > 3 else ""
         parts.append(f"left to the validator: {', '.join(safe(site, 60) for site in left[:3])}{more}")
     shown = Text("; ".join(parts))
-    for warning in brief["warnings"]:
+    for warning in brief.get("warnings", ()):
         shown.append(f"\n  {safe(warning, 400)}", "yellow")
     return shown
 

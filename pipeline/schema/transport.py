@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pipeline.schema.pattern.emit import MAX_WIDE_COUNT
 from pipeline.schema.shape.apart import apart
 from pipeline.schema.shape.emit import emit
 from pipeline.schema.shape.policy import Policy, apply
@@ -41,7 +42,7 @@ def written(shapes: Shapes, backend: str, policy: Policy | None = None) -> Trans
     if shapes.root == NEVER:
         return Transport("false", shapes.left, satisfiable=False)
     policy = policy or Policy()
-    if backend == "xgrammar":  # it does not count characters (see docs/transport.md)
+    if backend == "xgrammar" and (policy.max_length or 0) > MAX_WIDE_COUNT:  # it cannot count so many characters
         policy = replace(policy, max_length=None)
     shapes, narrowed = apply(shapes, policy)
     schema, left = emit(shapes, backend)

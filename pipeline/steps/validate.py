@@ -63,8 +63,9 @@ def find_problems(value: JsonValue, judge: Judge, attempt: int, *, may_abstain: 
     try:
         for error in islice(judge.validator.iter_errors(value), MAX_ERRORS):
             abstained = may_abstain == "nullable" and error.instance is None and bool(error.absolute_path)
-            code = "abstained" if abstained else "schema_violation"
-            violations[Problem(code, _pointer(error), _reason(error), attempt)] = None
+            place, why = _pointer(error), _reason(error)
+            problem = Problem("schema_violation", place, why, attempt)
+            violations[Problem("abstained", place, why, attempt) if abstained else problem] = None
     except Exception as error:  # whatever the library or a format check trips over costs this record, not the job
         words = str(error) if isinstance(error, PatternTimeout) else f"the validator failed: {type(error).__name__}"
         yield Problem("not_judged", message=words, attempt=attempt)

@@ -222,6 +222,6 @@ input: {<<: {path: x, limit: 4}, path: /a, schema: b@1}
     assert (job.input.path, job.input.limit, job.input.schema_name) == ("/a", 4, "b@1")
 
 
-@pytest.mark.parametrize("content", ["slot: 2024-02-30", "[" * 5000, "? [a]\n: b"])
+@pytest.mark.parametrize("content", ["slot: !!timestamp 2024-02-30", "[" * 5000, "? [a]\n: b"])
 def test_yaml_that_cannot_be_built_is_refused(tmp_path: Path, content: str) -> None:
     assert "job.yaml is not YAML" in refusal(tmp_path, content)

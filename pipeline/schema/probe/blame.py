@@ -9,7 +9,7 @@ from pipeline.schema.shape.shapes import Site
 
 
 def over_tight(instances: Instances, accepted: Mapping[int, bool]) -> dict[Site, str]:
-    """The sites that make a grammar reject valid values, each with such a value. `accepted` is by position in `valid`."""
+    """The sites that make a grammar reject valid values, each with one. `accepted` is by position in `valid`."""
     found: dict[Site, str] = {}
     for index, valid in enumerate(instances.valid):
         if valid.base is None or valid.aim is None or index not in accepted or valid.base not in accepted:
