@@ -48,9 +48,10 @@ class RetryConfig(Strict):
 
 
 class NarrowConfig(Strict):
-    """Bounds for arrays and strings that have none in the schema: legal longer values cannot be produced then."""
+    """Bounds for arrays and strings that have neither a bound nor a pattern: longer values, if legal, are out of reach.
+    xgrammar cannot count more than a few characters, so `max_length` speaks for guidance."""
 
-    max_items: int | None = Field(None, ge=1)
+    max_items: int | None = Field(None, ge=1, le=5000)
     max_length: int | None = Field(None, ge=1)
 
 
@@ -67,8 +68,9 @@ class SamplingConfig(Strict):
 class PolicyConfig(Strict):
     """What a document may become. Without `degraded`, whatever is not valid is rejected.
 
-    `abstain` lets a model say that it does not know: `nullable` allows null for required leaves (the record is degraded
-    then), `document` allows `{"not_applicable": true}` for the whole record (the document is rejected as such).
+    `abstain` lets a model say that it does not know: `nullable` lets it answer null for required leaves (the record is
+    degraded then), `document` lets it answer `{"not_applicable": true}` for the record (the document is rejected as
+    such).
     """
 
     degraded: bool = True

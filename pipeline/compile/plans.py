@@ -92,12 +92,20 @@ def _tried(job: JobConfig, schemas: Mapping[str, DocumentSchema]) -> dict[str, _
     found = {}
     for name, budget in zip(schemas, said[len(order) :], strict=True):
         best, why = choose(trials[name, backend] for backend in backends)
-        findings = told(budget, max_tokens_of(job), engine.max_model_len)["findings"]
+        measured = told(budget, max_tokens_of(job), engine.max_model_len)
+        findings = measured["findings"]
         by_severity = [
             tuple(item["message"] for item in findings if (item["severity"] == "refuse") == refuse)
             for refuse in (True, False)
         ]
-        found[name] = _Tried(best, why, *by_severity)
+        refusals, warnings = by_severity
+        if measured["words"]:
+            warnings += (f"its token budget is not known: {measured['words']}",)
+        if best.usable and best.admission == "unknown":
+            warnings += ("vLLM is not installed here: whether it would let this schema pass is not known",)
+        if best.narrowed:
+            warnings += (f"narrowed on request at {', '.join(pointer or '/' for pointer in best.narrowed[:5])}",)
+        found[name] = _Tried(best, why, refusals, warnings)
     return found
 
 

@@ -170,10 +170,10 @@ class Sandbox:
     def _submit(self, job: Job) -> int:
         key = next(self._ids)
         request = {"id": key, "job": job.job, "payload": job.payload, **asdict(job.limits)}
-        flight = _Flight(json.dumps(request).encode() + b"\n", job.limits.seconds)
+        line = json.dumps(request).encode() + b"\n"
         with self._exchange():
             zygote = self.start()
-            self._flights[key] = flight
+            self._flights[key] = flight = _Flight(line, job.limits.seconds)  # its time begins when the zygote is up
             try:
                 zygote.send(flight.request)
             except LostError as lost:

@@ -66,7 +66,9 @@ def trial(tools: Any, payload: Mapping[str, Any]) -> dict[str, Any]:
     answer["grammar_bytes"] = grammar.size(transport.text)
     found = instances(body, shapes, patience * INSTANCE_SECONDS)
     answer |= _tried(tools, grammar, transport, found, patience * PROBE_SECONDS)
-    answer["walks"] = _walked(tools, grammar, transport)
+    answer["walks"] = walked = _walked(tools, grammar, transport)
+    if walked.get("dead_end") or walked.get("error"):
+        return answer | {"kind": "refused", "words": f"random answers under its grammar do not end: {walked}"}
     if payload["raw"]:
         answer["raw"] = _raw(tools, grammar, body, found)
     return answer | {"kind": "ok", "words": ""}
@@ -99,12 +101,21 @@ def _tried(tools: Any, grammar: Grammar, transport: Transport, found: Instances,
 
 
 def _walked(tools: Any, grammar: Grammar, transport: Transport) -> dict[str, int]:
-    """How random answers end: `finished`, `cut` (still going on), `dead_end` or `error`."""
+    """How random answers end: `finished`, `cut` (still going on), `dead_end`, `error` (also: not JSON)."""
     tokens = tools.tokens
-    ends, _ = walks(
+    ends, made = walks(
         _quick(grammar, transport.text), lambda seed: Draw(tokens, seed).choose, tokens.end_ids, WALKS, WALK_TOKENS
     )
-    return {str(end): count for end, count in ends.items()}
+    unreadable = sum(one.end == "finished" and not _is_json(tools.tokenizer.decode(one.tokens)) for one in made)
+    return {str(end): count for end, count in ends.items()} | ({"error": unreadable} if unreadable else {})
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _raw(tools: Any, grammar: Grammar, body: Mapping[str, Any], found: Instances) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from pipeline.schema.fingerprint import digest
 from pipeline.schema.reading import MAX_DEPTH, MAX_SCHEMA_BYTES, exchanged, read_json, size
 from pipeline.schema.references import localise
 from pipeline.schema.upgrade import upgrade
-from pipeline.schema.validator import compile_pattern, validator_of
+from pipeline.schema.validator import PatternTimeout, compile_pattern, validator_of
 from pipeline.schema.walk import IN_PLACE, children, descend, rebuild, target
 
 MAX_NAME_SHOWN = 80
@@ -162,7 +162,10 @@ def _closed(
     closed, pointers = close_objects(rebuild(body, _without_draft))
     validator = validator_of(closed)
     for place, example in examples:
-        refused = next(validator.iter_errors(example.record), None)
+        try:
+            refused = next(validator.iter_errors(example.record), None)
+        except (PatternTimeout, RecursionError) as error:
+            raise SchemaError(f"{place}: schema {name} cannot judge its own example: {error}", "bad_example") from error
         if refused is not None:
             raise SchemaError(
                 f"{place}: schema {name} refuses its own example at {refused.json_path}: {refused.message[:MAX_SHOWN]}",
@@ -221,7 +224,7 @@ def _read_examples(path: Path) -> list[tuple[str, Example]]:
             continue
         place = f"{path}:{number}"
         try:
-            row = json.loads(line)
+            row = exchanged(json.loads(line))
             example = Example(row["document"], row["record"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise SchemaError(

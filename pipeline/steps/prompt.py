@@ -12,7 +12,6 @@ from pipeline.records import Document, Problem, Prompt
 from pipeline.schema.plan import DecodingPlan
 from pipeline.schema.registry import DocumentSchema
 from pipeline.schema.shape.policy import NOT_APPLICABLE, Abstain
-from pipeline.schema.walk import rebuild
 
 MAX_FEEDBACK = 5
 MAX_MESSAGE = 160
@@ -65,20 +64,11 @@ Answer again with a JSON object that does not repeat this.
 
 
 def system_prompt(schema: DocumentSchema, abstain: Abstain = "none") -> str:
-    """The message that all documents of a schema share: instructions, schema, examples, in this order.
-
-    `x-` keywords are not the model's business.
-    """
-    body = {key: value for key, value in rebuild(schema.body, _shown).items() if key not in ("$schema", "$id")}
+    """The message that all documents of a schema share: instructions, schema, examples, in this order."""
+    body = {key: value for key, value in schema.body.items() if key not in ("$schema", "$id")}
     examples = [{"document": item.document, "answer": _compact(item.record)} for item in schema.examples]
     told = {"instructions": schema.instructions, "schema": _compact(body), "abstain": _ABSTAIN[abstain]}
     return _SYSTEM.render(**told, examples=examples).rstrip()
-
-
-def _shown(_pointer: str, schema: object) -> object:
-    if not isinstance(schema, dict):
-        return schema
-    return {key: value for key, value in schema.items() if not key.startswith("x-")}
 
 
 def render(document: Document, plan: DecodingPlan, problems: Sequence[Problem] = ()) -> Prompt:

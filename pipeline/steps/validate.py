@@ -47,7 +47,7 @@ def validate(draft: Draft, plan: DecodingPlan, attempt: int) -> Draft:
     """The draft with every violation added as a problem, the first MAX_PROBLEMS of them."""
     if not draft.parsed:
         return draft
-    if plan.abstain == "document" and draft.value == {NOT_APPLICABLE: True}:
+    if plan.abstain == "document" and _says_not_applicable(draft.value, plan):
         found = [Problem("not_applicable", message="the model answered that it is not", attempt=attempt)]
     else:
         found = list(_bounded(find_problems(draft.value, judge_of(plan), attempt, may_abstain=plan.abstain)))
@@ -62,7 +62,7 @@ def find_problems(value: JsonValue, judge: Judge, attempt: int, *, may_abstain: 
     violations: dict[Problem, None] = {}  # `required` reports once per missing key
     try:
         for error in islice(judge.validator.iter_errors(value), MAX_ERRORS):
-            abstained = may_abstain == "nullable" and error.instance is None and bool(error.absolute_path)
+            abstained = may_abstain == "nullable" and _is_abstention(error)
             place, why = _pointer(error), _reason(error)
             problem = Problem("schema_violation", place, why, attempt)
             violations[Problem("abstained", place, why, attempt) if abstained else problem] = None
@@ -79,6 +79,24 @@ def find_problems(value: JsonValue, judge: Judge, attempt: int, *, may_abstain: 
     yield from violations
     for pointer in halves:
         yield Problem("lone_surrogate", pointer, "holds half of a UTF-16 surrogate pair", attempt)
+
+
+def _says_not_applicable(value: JsonValue, plan: DecodingPlan) -> bool:
+    """Whether a value is the record that means so, and not one that the schema itself knows."""
+    said = isinstance(value, dict) and value.keys() == {NOT_APPLICABLE} and value[NOT_APPLICABLE] is True
+    return said and not judge_of(plan).validator.is_valid(value)
+
+
+def _is_abstention(error: ValidationError) -> bool:
+    """Whether nothing is wrong but a null in a field; of a union, in the fields of one branch."""
+    if not error.absolute_path and not error.context:
+        return False
+    if error.instance is None:
+        return isinstance(error.absolute_path[-1], str) if error.absolute_path else False
+    branches: dict[int | str, list[ValidationError]] = {}
+    for inner in error.context or ():
+        branches.setdefault(inner.relative_schema_path[0] if inner.relative_schema_path else "", []).append(inner)
+    return any(all(map(_is_abstention, inside)) for inside in branches.values())
 
 
 def _bounded(problems: Iterator[Problem]) -> Iterator[Problem]:

@@ -24,6 +24,7 @@ from pipeline.schema.probe.spots import Spot, get, put, spots
 from pipeline.schema.shape.canonical import canonical_text
 from pipeline.schema.shape.shapes import Shapes, Site
 from pipeline.schema.shape.source import Source
+from pipeline.schema.validator import PatternTimeout
 
 ENOUGH = 3
 """Violations of one site; with these, it is left alone."""
@@ -111,6 +112,8 @@ class _Search:
             value = drawn.value
             for _ in range(_MAX_REPAIRS):
                 errors = self._judge(value)
+                if errors is None:
+                    break
                 if not errors:
                     self._keep(value, None, None)
                     break
@@ -122,8 +125,12 @@ class _Search:
             if self._is_late(DRAWING_SHARE):
                 return
 
-    def _judge(self, value: Any) -> list[ValidationError]:
-        return list(islice(self.source.validator.iter_errors(value), 20))
+    def _judge(self, value: Any) -> list[ValidationError] | None:
+        """The errors of a value; None if a pattern takes too long to say."""
+        try:
+            return list(islice(self.source.validator.iter_errors(value), 20))
+        except PatternTimeout:
+            return None
 
     def _keep(self, value: Any, base: int | None, aim: Site | None) -> int | None:
         text = canonical_text(self.source, value)
@@ -196,6 +203,8 @@ class _Search:
                 continue
             value = put(whole, spot, other)
             errors = self._judge(value)
+            if errors is None:
+                continue
             if errors:
                 self._violates(value, errors, base, site)
             elif self._keep(value, base, site) is not None:
@@ -209,7 +218,10 @@ class _Search:
     def _breaks(self, site: Site, part: Any) -> bool | None:
         """Whether a part violates a site; None if it violates other keywords there. Quicker than judging all."""
         validator = self.source.validator.evolve(schema=self.source.nodes[site[0]])
-        keywords = {str(error.relative_schema_path[0]) for error in islice(validator.iter_errors(part), 20)}
+        try:
+            keywords = {str(error.relative_schema_path[0]) for error in islice(validator.iter_errors(part), 20)}
+        except PatternTimeout:
+            return None
         alike = {"minContains": "contains", "maxContains": "contains"}.get(site[1], site[1])
         return False if not keywords else True if keywords == {alike} else None
 

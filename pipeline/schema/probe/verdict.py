@@ -204,7 +204,7 @@ class _Probe:
             return None
         matcher = self.matcher_of()
         if matcher.error() or not all(map(matcher.accept, self.encode(text))) or not matcher.finished():
-            return False
+            return False if self.speller is None else self._spells(text, self.speller)
         return self._takes(self.encode(text))
 
 

@@ -7,6 +7,7 @@ again, and `gristmill check` tries every schema it compiles. docs/transport.md h
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -102,13 +103,14 @@ def _drop_keyword(shape: Text, keyword: str, drop: Drop, why: str) -> None:
 def literals(dialect: Dialect, shape: Literals, drop: Drop) -> list[dict[str, Any]]:
     """Constants as schemas, any of which may be met. Numbers that a back end spells otherwise are widened."""
     values = [json.loads(text) for text in shape.texts]
-    types = sorted({_type_name(value) for value in values})
-    if len(values) > dialect.largest_enum and len(types) == 1:
-        for site in shape.sites:
-            drop(site, f"more than {dialect.largest_enum} constants stall {dialect.name}")
-        return [{"type": types[0]}]
+    counts = Counter(map(_type_name, values))
+    many = {name for name, count in counts.items() if count > dialect.largest_enum}
+    for site in shape.sites if many else ():
+        drop(site, f"more than {dialect.largest_enum} constants stall {dialect.name}")
+    values = [value for value in values if _type_name(value) not in many]
     kept = [value for value in values if _is_spelled(dialect, value)]
-    schemas: list[dict[str, Any]] = [{"enum": kept}] if kept else []
+    schemas: list[dict[str, Any]] = [{"type": name} for name in sorted(many)]
+    schemas += [{"enum": kept}] if kept else []
     widened = [value for value in values if not _is_spelled(dialect, value)]
     whole = all(isinstance(value, int) for value in widened if _type_name(value) == "number")
     for name in sorted(set(map(_type_name, widened))):

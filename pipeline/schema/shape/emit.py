@@ -202,6 +202,7 @@ def _joined(schemas: list[dict[str, Any]]) -> dict[str, Any]:
     others = [schema for schema in schemas if schema.keys() != {"enum"}]
     branches = [*others, *([{"enum": constants}] if constants else [])]
     unique = [schema for index, schema in enumerate(branches) if schema not in branches[:index]]
+    assert unique, "a shape without values was not pruned"
     return unique[0] if len(unique) == 1 else {"anyOf": unique}
 
 

@@ -155,6 +155,8 @@ def _number(places: Places, whole: bool) -> Shape:
         step = exact(value) if step is None else _common_multiple(step, exact(value))
     whole = whole or (step is not None and step.denominator == 1)
     (minimum, open_minimum), (maximum, open_maximum) = lowest, highest
+    if whole and step is not None:
+        step = Fraction(step.numerator)  # whole multiples of p/q are multiples of p
     if whole:
         minimum = None if minimum is None else Fraction(math.floor(minimum) + 1 if open_minimum else math.ceil(minimum))
         maximum = None if maximum is None else Fraction(math.ceil(maximum) - 1 if open_maximum else math.floor(maximum))

@@ -70,7 +70,9 @@ class _Change:
                 break
             shape = self.shapes.named[shape.name]
         if isinstance(shape, Union):
-            return all(self._is_leaf(option) for option in shape.options if not isinstance(option, Ref))
+            return all(map(self._is_leaf, shape.options))
+        if isinstance(shape, Literals) and len(shape.texts) == 1:
+            return False  # a constant tells which branch this is; there is nothing to know
         return not isinstance(shape, Array | Object)
 
     def _bound_array(self, shape: Array) -> Array:

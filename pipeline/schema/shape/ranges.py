@@ -101,7 +101,6 @@ def _multiples(shape: Number) -> list[int] | None:
     step, lowest, highest = shape.multiple_of, shape.minimum, shape.maximum
     if step is None or step == 1 or lowest is None or highest is None or not shape.integer:
         return None
-    step = step if step.denominator == 1 else Fraction(step.numerator)  # whole multiples of p/q are multiples of p
     first, last = math.ceil(lowest / step), math.floor(highest / step)
     if last - first >= ENUMERATED or max(abs(lowest), abs(highest)) > 10**15:
         return None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.schema.shape.shapes import Left
-from pipeline.schema.validator import validator_of
+from pipeline.schema.validator import PatternTimeout, validator_of
 from pipeline.schema.walk import children, descend, escape, resolve, target
 
 Conjunction = tuple[str, ...]
@@ -67,12 +67,16 @@ class Source:
         self.left.setdefault(site, Left(*site, why))
 
     def accepts(self, pointer: str, value: Any, without: frozenset[str] = frozenset()) -> bool:
-        """Whether the schema at a pointer accepts a value, some of its keywords aside."""
+        """Whether the schema at a pointer accepts a value, some of its keywords aside; yes, if that takes too long."""
         if (pointer, without) not in self._judges:
             node = self.nodes[pointer]
             kept = {key: part for key, part in node.items() if key not in without} if without else node
             self._judges[pointer, without] = self.validator.evolve(schema=kept)
-        return bool(self._judges[pointer, without].is_valid(value))
+        try:
+            return bool(self._judges[pointer, without].is_valid(value))
+        except PatternTimeout:
+            self.leave(pointer, "*", "a pattern takes too long to be judged")
+            return True
 
     def referred(self, node: Mapping[str, Any]) -> str:
         """The pointer that a node's $ref leads to."""
