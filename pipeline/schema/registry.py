@@ -216,6 +216,13 @@ def _read_text(path: Path) -> str:
         raise SchemaError(f"{path} is not UTF-8: {error}", "bad_example") from error
 
 
+def _exchanged_row(line: str) -> Any:
+    try:
+        return exchanged(json.loads(line))
+    except SchemaError as error:  # it speaks of a schema
+        raise ValueError(error.message) from error
+
+
 def _read_examples(path: Path) -> list[tuple[str, Example]]:
     """Examples with their places."""
     examples = []
@@ -224,7 +231,7 @@ def _read_examples(path: Path) -> list[tuple[str, Example]]:
             continue
         place = f"{path}:{number}"
         try:
-            row = exchanged(json.loads(line))
+            row = _exchanged_row(line)
             example = Example(row["document"], row["record"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise SchemaError(

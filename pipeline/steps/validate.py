@@ -91,8 +91,8 @@ def _is_abstention(error: ValidationError) -> bool:
     """Whether nothing is wrong but a null in a field; of a union, in the fields of one branch."""
     if not error.absolute_path and not error.context:
         return False
-    if error.instance is None:
-        return isinstance(error.absolute_path[-1], str) if error.absolute_path else False
+    if error.instance is None:  # a constant was never offered null: it tells which branch this is
+        return isinstance(error.absolute_path[-1], str) and error.validator != "const" if error.absolute_path else False
     branches: dict[int | str, list[ValidationError]] = {}
     for inner in error.context or ():
         branches.setdefault(inner.relative_schema_path[0] if inner.relative_schema_path else "", []).append(inner)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -199,3 +200,44 @@ def test_a_document_that_the_model_calls_not_applicable_is_rejected_as_such_and_
     assert set(codes(validate(Draft(value=value, parsed=True), plan_of(GOOD_BODY, "abstain@5"), 1))) == {
         "schema_violation"
     }
+
+
+TAGGED = {
+    "type": "object",
+    "properties": {
+        "p": {
+            "oneOf": [
+                {
+                    "type": "object",
+                    "properties": {"k": {"const": kind}, "v": {"type": value}},
+                    "required": ["k", "v"],
+                    "additionalProperties": False,
+                }
+                for kind, value in (("a", "string"), ("b", "integer"))
+            ]
+        }
+    },
+    "required": ["p"],
+}
+
+
+def test_an_abstention_inside_a_union_is_one_and_another_fault_there_is_none() -> None:
+    plan = plan_of(TAGGED, "abstain@6", Policy(abstain="nullable"))
+    inside = validate(Draft(value={"p": {"k": "a", "v": None}}, parsed=True), plan, 1)
+    assert set(codes(inside)) == {"abstained"}
+    assert status_of(inside) == "degraded"
+    for value in ({"k": "a", "v": 1}, {"k": None, "v": 1}, {"k": "c", "v": None}):
+        assert "schema_violation" in codes(validate(Draft(value={"p": value}, parsed=True), plan, 1)), value
+
+
+def test_a_constant_is_not_offered_null_so_that_branches_stay_apart() -> None:
+    transport = json.loads(plan_of(TAGGED, "abstain@7", Policy(abstain="nullable")).transport)
+    assert '"k":{"enum":["a"]}' in json.dumps(transport, separators=(",", ":"))
+
+
+def test_a_record_that_the_schema_knows_is_not_taken_for_not_applicable() -> None:
+    body = {"type": "object", "properties": {"not_applicable": {"type": "boolean"}}, "required": ["not_applicable"]}
+    plan = plan_of(body, "abstain@8", Policy(abstain="document"))
+    assert codes(validate(Draft(value={"not_applicable": True}, parsed=True), plan, 1)) == []
+    other = plan_of(GOOD_BODY, "abstain@9", Policy(abstain="document"))
+    assert "not_applicable" not in codes(validate(Draft(value={"not_applicable": 1}, parsed=True), other, 1))
