@@ -93,7 +93,7 @@ def walked(tools: Tools, body: Any, backend: Any, count: int, steer: bool) -> di
             text = b"".join(tools.tokens.texts[token] for token in made.tokens).decode("utf-8", "replace")
             verdict, sites = _judged(body, validator, text, transport.left) if made.end == "finished" else ("cut", [])
             verdicts[verdict] += 1
-            if made.end in ("dead_end", "error") or verdict == "unannounced":
+            if made.end in ("dead_end", "error") or verdict in ("unannounced", "broken"):
                 cases.append({"end": made.end, "seed": seed, "text": text[:500], "sites": sites, "words": made.words})
         answer = {"state": "walked", "ends": dict(ends), "verdicts": dict(verdicts), "cases": cases[:5]}
         return answer | (_steered(tools, grammar, shapes, body, transport.text) if steer else {})
@@ -102,14 +102,15 @@ def walked(tools: Tools, body: Any, backend: Any, count: int, steer: bool) -> di
 
 
 def _judged(body: Any, validator: Any, text: str, left: Any) -> tuple[str, list[Any]]:
-    """valid, announced or unannounced; `unread` for what is refused before it is validated."""
+    """valid, announced or unannounced; `unread` for JSON that is refused before it is validated (a key twice, a number
+    beyond doubles, which no grammar holds back); `broken` for what is no JSON."""
     from pipeline.schema.shape.announced import unannounced
     from pipeline.steps.parse import Unparsable, loads
 
     try:
         value = loads(text)
-    except Unparsable:
-        return "unread", []
+    except Unparsable as error:
+        return ("unread" if error.code in ("duplicate_key", "number_not_finite") else "broken"), []
     errors = list(islice(validator.iter_errors(value), 100))
     if not errors:
         return "valid", []

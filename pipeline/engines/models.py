@@ -64,9 +64,15 @@ def embedded_model() -> Path:
     target = cached_model()
     if target.is_dir():
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    # The name appears only when the directory is whole, so that nobody loads half of a model.
-    work = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # The name appears only when the directory is whole, so that nobody loads half of a model.
+        work = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    except OSError as error:
+        raise EngineError(
+            f"cannot keep the embedded model in {target.parent}: {error.strerror}. "
+            "Point GRISTMILL_CACHE at a directory with 300 MB to spare."
+        ) from error
     try:
         _convert(_gguf_file(), work)
         _publish(work, target)

@@ -28,7 +28,9 @@ def read_json(path: Path) -> Any:
         raise SchemaError(f"{path} has {path.stat().st_size} bytes; at most {MAX_SCHEMA_BYTES} are read.", "too_large")
     try:
         return json.loads(raw, object_pairs_hook=_unique)
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise SchemaError(f"{path} nests too deeply to be read.", "too_deep") from error
+    except ValueError as error:
         raise SchemaError(f"{path} is not JSON: {error}", "not_json") from error
 
 

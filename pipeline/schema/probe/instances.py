@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -226,8 +227,10 @@ class _Search:
         return False if not keywords else True if keywords == {alike} else None
 
     def _aimed(self, site: Site, part: Any) -> Iterator[Any]:
-        yield from aimed(site[1], self.source.nodes[site[0]], part)
+        with suppress(OverflowError):  # integers that no double holds
+            yield from aimed(site[1], self.source.nodes[site[0]], part)
 
     def _anyhow(self, site: Site, part: Any) -> Iterator[Any]:
         if not self.violations.get(site):
-            yield from anyhow(part, self.rng)
+            with suppress(OverflowError):
+                yield from anyhow(part, self.rng)

@@ -31,10 +31,11 @@ def text(dialect: Dialect, shape: Text, drop: Drop) -> dict[str, Any]:
 
 def _guidance_text(shape: Text, drop: Drop) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "string"}
-    if shape.minimum:
-        schema["minLength"] = shape.minimum
-    if shape.maximum is not None:
-        schema["maxLength"] = shape.maximum
+    for keyword, count in (("minLength", shape.minimum or None), ("maxLength", shape.maximum)):
+        if count is not None and count <= GUIDANCE_LENGTH:
+            schema[keyword] = count
+        elif count is not None:
+            _drop_keyword(shape, keyword, drop, f"llguidance is not asked to count beyond {GUIDANCE_LENGTH}")
     patterns = []
     for site, node in shape.patterns:
         try:
@@ -50,6 +51,9 @@ def _guidance_text(shape: Text, drop: Drop) -> dict[str, Any]:
         return {"allOf": [schema, *({"type": "string", "pattern": pattern} for pattern in patterns[1:])]}
     return schema
 
+
+GUIDANCE_LENGTH = 1_000_000
+"""Characters of a string; llguidance refuses the schema from 2^32 on."""
 
 _UNCOUNTED = "xgrammar cannot count these characters, or only at a cost to every mask"
 

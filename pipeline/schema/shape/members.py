@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pipeline.schema.pattern.ast import Node, Unsupported
+from pipeline.schema.pattern.ast import Malformed, Node, Unsupported
 from pipeline.schema.pattern.parse import parse
 from pipeline.schema.shape.merge import Places, largest, smallest
 from pipeline.schema.shape.shapes import ANYTHING, NEVER, Array, Object, Property, Shape, Union
@@ -157,7 +157,7 @@ def _rest(places: Places, shape_of: ShapeOf) -> tuple[Shape, Node | None]:
     if unmatched == NEVER and names is None and len(matched) == 1 and not places.sites("propertyNames"):
         try:
             return options[0], parse(matched[0][1])
-        except Unsupported as error:
+        except (Unsupported, Malformed) as error:
             source.leave(matched[0][0], "patternProperties", str(error))
             source.leave(matched[0][0], "additionalProperties", "beside patternProperties")
             return options[0], None
@@ -189,7 +189,7 @@ def _names(places: Places) -> Node | None:
             try:
                 found = parse(asked["pattern"])
                 continue
-            except Unsupported:
+            except (Unsupported, Malformed):
                 pass
         places.source.leave(pointer, "propertyNames", "undeclared keys may have any name")
     return found

@@ -16,7 +16,7 @@ from typing import Any
 
 from pipeline.schema.fingerprint import canonical
 from pipeline.schema.formats import text_of_format
-from pipeline.schema.pattern.ast import Node, Unsupported
+from pipeline.schema.pattern.ast import Malformed, Node, Unsupported
 from pipeline.schema.pattern.parse import parse
 from pipeline.schema.shape.canonical import ordered
 from pipeline.schema.shape.meet import meet
@@ -238,7 +238,7 @@ def _described(source: Source, pointer: str, keyword: str, value: str) -> Node |
     if keyword == "pattern":
         try:
             return parse(value)
-        except Unsupported as error:
+        except (Unsupported, Malformed) as error:  # the validator reads dialects that are not ECMA's
             source.leave(pointer, keyword, str(error))
             return None
     known = text_of_format(value)

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from pipeline.errors import SchemaError
+from pipeline.schema.probe.instances import instances
 from pipeline.schema.registry import document_schema, load_schema
+from pipeline.schema.shape.read import read
 from pipeline.schema.transport import BACKENDS, transport_of
 
 
@@ -63,3 +65,26 @@ def test_an_example_that_cannot_be_judged_refuses_its_schema_and_raises_nothing_
     with pytest.raises(SchemaError) as refused:
         load_schema(tmp_path, "s@1")
     assert refused.value.code == "bad_example"
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    "keyword",
+    [
+        {"type": "string", "pattern": "^(?i)abc$"},  # the validator reads it, ECMA 262 does not
+        {"type": "string", "maxLength": 2**40},
+        {"type": "string", "minLength": 2**33, "maxLength": 2**34},
+        {"type": "integer", "minimum": int("7" * 400)},
+        {"type": "number", "multipleOf": int("7" * 400)},
+        {"type": "object", "patternProperties": {"^(?i)abc$": {}}, "additionalProperties": False},
+        {"type": "object", "propertyNames": {"pattern": "^(?i)abc$"}},
+    ],
+    ids=lambda keyword: json.dumps(keyword)[:60],
+)
+def test_what_a_back_end_cannot_be_asked_is_left_and_neither_refuses_nor_crashes(keyword: Any, backend: str) -> None:
+    body = document_schema(closed(v=keyword), "t@1").body
+    transport = transport_of(body, backend)
+    assert transport.satisfiable
+    assert any(left.pointer.startswith("/properties/v") for left in transport.left)
+    found = instances(body, read(body), 0.5)
+    assert found.sites
