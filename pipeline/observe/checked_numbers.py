@@ -81,7 +81,7 @@ def budget_lines(budget: Mapping[str, Any] | None) -> Iterator[str]:
             f"{numbers['p99_tokens']} (of {numbers['sample_count']} {numbers['calibrated_by']}), recommended "
             f"max_tokens {numbers['recommended_tokens']}, longest {longest}"
         )
-        if numbers["skipped_samples"]:
+        if numbers.get("skipped_samples"):
             yield f"warning: {numbers['skipped_samples']} samples do not satisfy the schema and were not counted"
     if budget["prompt_tokens"] is not None:
         yield (
