@@ -91,11 +91,21 @@ def check(
 
 
 def trial_job(
-    schema: DocumentSchema, backend: str, *, compact: bool = True, policy: Policy | None = None, raw: bool = False
+    schema: DocumentSchema,
+    backend: str,
+    *,
+    compact: bool = True,
+    policy: Policy | None = None,
+    raw: bool = False,
+    patience: int = 1,
 ) -> Job:
-    """The job that tries a schema under a back end."""
-    options = {"compact": compact, "policy": asdict(policy or Policy()), "raw": raw}
-    return Job("trial", {"body": schema.body, "backend": backend, **options}, LIMITS)
+    """The job that tries a schema under a back end; `patience` multiplies its time."""
+    payload = {"body": schema.body, "backend": backend, "compact": compact, "policy": asdict(policy or Policy())}
+    if patience == 1:
+        return Job("trial", payload | {"raw": raw}, LIMITS)
+    seconds, cpu = LIMITS.seconds * patience, (LIMITS.cpu_seconds or 30) * patience
+    limits = replace(LIMITS, seconds=seconds, cpu_seconds=cpu)
+    return Job("trial", payload | {"raw": raw, "patience": patience}, limits)
 
 
 def answers(model: str, asked: Sequence[Job]) -> list[dict[str, Any]]:

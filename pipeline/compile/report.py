@@ -13,9 +13,9 @@ from typing import Any
 import pipeline
 from pipeline.compile import lock
 from pipeline.compile.cache import tokenizer_digest
-from pipeline.compile.check import LIMITS, Trial, answers, choose, trial_of, versions
+from pipeline.compile.check import Trial, answers, choose, trial_job, trial_of, versions
 from pipeline.compile.lock_changes import Change
-from pipeline.compile.plans import Plans, policy_of
+from pipeline.compile.plans import Plans, max_tokens_of, policy_of
 from pipeline.compile.report_budget import budget_job, told
 from pipeline.compile.report_sites import held_sites, site_rows
 from pipeline.compile.report_sources import Entry
@@ -78,14 +78,13 @@ class Told:
 
 def asked_by(job: JobConfig) -> Asked:
     """What a job asks of its schemas. A recording has no model: the embedded one's tokenizer counts."""
-    limits = [job.sampling.max_tokens, *filter(None, [job.retry.max_output_tokens])]
     model = EMBEDDED_MODEL if isinstance(job.engine, RecordedConfig) else job.engine.model
     return Asked(
         backends=backends_of(job.engine.backend),
         model=model,
         compact=job.engine.compact_json,
         policy=policy_of(job),
-        max_tokens=min(limits),
+        max_tokens=max_tokens_of(job),
         context=getattr(job.engine, "max_model_len", None),
     )
 
@@ -207,12 +206,9 @@ def _asked_of(entries: Sequence[Entry], asked: Asked, samples: list[JsonValue]) 
 
 
 def _trial_job(schema: DocumentSchema, backend: str, asked: Asked) -> Job:
-    payload: dict[str, Any] = {"body": schema.body, "backend": backend, "compact": asked.compact}
-    payload |= {"policy": asdict(asked.policy), "raw": asked.raw}
-    if asked.patience == 1:  # as `check.check` has it: one answer on disk for both
-        return Job("trial", payload, LIMITS)
-    seconds, cpu = LIMITS.seconds * asked.patience, (LIMITS.cpu_seconds or 30) * asked.patience
-    return Job("trial", payload | {"patience": asked.patience}, replace(LIMITS, seconds=seconds, cpu_seconds=cpu))
+    return trial_job(
+        schema, backend, compact=asked.compact, policy=asked.policy, raw=asked.raw, patience=asked.patience
+    )
 
 
 def _refusal(said: Told) -> dict[str, str] | None:
