@@ -68,11 +68,16 @@ def of_raw(backend: str, rows: Iterable[Row], *, vllm: bool) -> dict[str, Any]:
     }
 
 
+def _without_text(name: str, item: Row) -> Row:
+    """A handed instance by its name: its text belongs to others."""
+    return {"id": name, **{key: value for key, value in item.items() if key != "text"}}
+
+
 def cases(rows: Iterable[Row]) -> dict[str, list[Row]]:
     """Every case that somebody may want to look into."""
     found: dict[str, list[Row]] = {"lost": [], "unannounced": [], "label_differs": [], "unjudged": []}
     for row in rows:
-        found["label_differs"] += [{"id": row["id"], **item} for item in row["instances"] if "reason" in item]
+        found["label_differs"] += [_without_text(row["id"], item) for item in row["instances"] if "reason" in item]
         found["unjudged"] += [{"id": row["id"], "words": words} for words in row["unjudged"]]
         for backend in BACKENDS:
             found["lost"] += _lost(row, backend)

@@ -14,7 +14,7 @@ from pipeline.job import VllmConfig
 from pipeline.jobfile import load_engine
 
 ROOT = Path(__file__).resolve().parents[2]
-BACKENDS = ["xgrammar", pytest.param("guidance", marks=pytest.mark.slow)]
+BACKENDS = ["xgrammar", "guidance"]
 
 
 @pytest.fixture(scope="session")

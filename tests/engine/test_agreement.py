@@ -31,16 +31,18 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "bounds@1": closed({"type": "integer", "minimum": 500, "maximum": 900}),
     "not@1": closed({"enum": ["x", "y"], "not": {"const": "x"}}),
     "quotes@1": closed({"type": "string", "maxLength": 3}),
-    "steps@1": closed({"type": "integer", "minimum": -20, "maximum": -1, "multipleOf": 5}),
+    "steps@1": closed({"type": "number", "minimum": 0, "maximum": 9, "multipleOf": 0.25}),
     "unique@1": closed({"type": "array", "items": {"type": "integer"}, "maxItems": 3, "uniqueItems": True}),
 }
 ASK = {
     "bounds@1": 'Answer {"v":3}',
     "not@1": 'Answer {"v":"x"}',
     "quotes@1": 'Answer {"v":"a\\"b"}',
-    "steps@1": 'Answer {"v":-10}',
+    "steps@1": 'Answer {"v":1.5}',
     "unique@1": 'Answer {"v":[1,1]}',
 }
+UNREACHABLE = {"quotes@1": '{"v":"a\\"b"}', "steps@1": '{"v":1.5}'}
+"""Legal answers in canonical form that the back end cannot produce (it may know the value by another spelling)."""
 EXPECTED = {
     "xgrammar": {
         ("bounds@1", "minimum"): "enforced",
@@ -51,7 +53,7 @@ EXPECTED = {
     "guidance": {
         ("bounds@1", "minimum"): "enforced",
         ("quotes@1", "maxLength"): "enforced",
-        ("steps@1", "multipleOf"): "over_tight",
+        ("steps@1", "minimum"): "over_tight",  # of the node's keywords, the one whose border values are lost
         ("not@1", "not"): "refused",
         ("unique@1", "uniqueItems"): "refused",
     },
@@ -91,7 +93,7 @@ async def test_the_probe_says_of_the_written_schema_what_the_engine_does_with_it
         elif expected == "dropped":
             assert value == {"v": "x"}, completion.text
         else:
-            assert value["v"] not in ('a"b', -10), completion.text
+            assert UNREACHABLE[name] != completion.text
 
 
 async def test_under_the_compiler_s_schema_only_announced_sites_break(
