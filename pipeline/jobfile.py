@@ -94,6 +94,14 @@ class _Loader(yaml.SafeLoader):
             seen.add((key.tag, key.value))
         return node
 
+    def construct_date(self, node: yaml.ScalarNode) -> Any:
+        """As YAML has it, with an error for a day that is none."""
+        return self.construct_yaml_timestamp(node)
+
+
+# Some libraries take dates out of the loader that all share.
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", _Loader.construct_date)
+
 
 def _read_yaml(path: Path) -> dict[str, Any]:
     try:

@@ -148,7 +148,14 @@ def until(true: Callable[[], Any], seconds: float = 5.0) -> bool:
 
 
 def gone(*pids: int) -> bool:
-    return not any(psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie" for pid in pids)
+    return not any(map(_lives, pids))
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def written(file: Path, count: int = 1) -> list[int]:
