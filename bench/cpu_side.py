@@ -19,7 +19,6 @@ from bench.documents import SCHEMA, source, write_jsonl
 from bench.processes import run_and_clear
 from bench.recording import TEXTS, record, recorded_job, rows
 from pipeline.flow import plans_of
-from pipeline.runtime.input import scan
 
 PARTS = ("extract", "pipeline", "memory")
 TARGET_PER_CORE = 300
@@ -70,7 +69,7 @@ def _prepare(folder: Path, documents: int) -> Runs:
     # A plan needs an input to look at, a recording needs the plan, and the input's texts come with the recording.
     write_jsonl(folder / f"{sample}.jsonl", [("first", "text")])
     job = recorded_job(folder, sample)
-    known = record(folder / "recording", plans_of(job, scan(job.input, 1))[SCHEMA])
+    known = record(folder / "recording", plans_of(job, [SCHEMA]).by_name[SCHEMA])
     write_jsonl(folder / f"{sample}.jsonl", rows(known, documents))
     done: dict[int, dict[str, Any]] = {}
 

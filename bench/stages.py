@@ -56,7 +56,7 @@ def measure(folder: Path, name: str) -> dict[str, Any]:
     stages = Stages(0)
     found = stages.timed("scan (driver)", lambda: scan(job.input, job.placement.unit_documents))
     stages.documents = found.documents
-    plan = plans_of(job, found)[SCHEMA]
+    plan = plans_of(job, [SCHEMA]).by_name[SCHEMA]
     engine = build(job.engine)
     asyncio.run(engine.start([plan]))
     _unit(Stages(0), found.units[0], job, plan, engine, _directory(folder, "first"))  # imports and caches

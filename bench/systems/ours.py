@@ -91,7 +91,7 @@ def _job(work: Workload, folder: Path) -> JobConfig:
 def _run(job: JobConfig, work: Workload, folder: Path) -> tuple[Path, Manifest]:
     """`pipeline.flow.run` with the timed `extract`."""
     found = scan(job.input, job.placement.unit_documents)
-    plans = plans_of(job, found)
+    plans = plans_of(job, filter(None, found.schema_counts)).by_name
     if plans[SCHEMA].transport != work.transport or getattr(job.engine, "backend", "") != BACKEND:
         raise SystemExit("the pipeline's constraint is not the one that the others are measured with")
     identity = identity_of(job, found, plans)

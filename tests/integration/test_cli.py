@@ -95,8 +95,8 @@ def test_what_an_engine_cannot_start_with_is_told_as_plainly(bench: Bench, how: 
 
 
 def test_interrupt_resume_refuse_and_finish(bench: Bench) -> None:
-    bench.write([{"id": f"r{n}", "text": f"Shop {n}\nTOTAL EUR {n}.50"} for n in range(40)])
-    bench.job["engine"] = {"engine": "sampler", "token_seconds": 0.02, "max_num_seqs": 2}
+    bench.write([{"id": f"r{n}", "text": f"Shop {n}\nTOTAL EUR {n}.50"} for n in range(80)])
+    bench.job["engine"] = {"engine": "sampler", "token_seconds": 0.05, "max_num_seqs": 2}
     bench.job["placement"] = {"unit_documents": 4}
     process = subprocess.Popen([*GRISTMILL, "run", str(bench.path)], stdout=subprocess.PIPE, text=True)
     commits = bench.folder / "out"
@@ -108,7 +108,7 @@ def test_interrupt_resume_refuse_and_finish(bench: Bench) -> None:
     assert process.returncode == cli.INTERRUPTED, told
     assert "Run the same command to continue" in told
     kept = {path.name: path.stat().st_mtime_ns for path in commits.glob("run=*/_commits/*.json")}
-    assert 2 <= len(kept) < 10
+    assert 2 <= len(kept) < 20
 
     bench.job["sampling"] = {"temperature": 0.5}
     refused = bench.run()
@@ -127,7 +127,7 @@ def test_interrupt_resume_refuse_and_finish(bench: Bench) -> None:
     ids = [
         i for f in manifest["files"] for i in pq.ParquetFile(run / f["path"]).read().column("document_id").to_pylist()
     ]
-    assert Counter(ids) == Counter(f"r{n}" for n in range(40))
+    assert Counter(ids) == Counter(f"r{n}" for n in range(80))
 
     again = bench.run()
     assert again.returncode == 0

@@ -46,7 +46,7 @@ def test_gpus_that_are_not_there_are_named_at_once(documents: list[dict[str, Any
 def test_a_process_that_keeps_dying_ends_the_job(documents: list[dict[str, Any]], make_job: MakeJob) -> None:
     job = make_job(documents[:3], "killer")
     found = scan(job.input, 128)
-    plans = plans_of(job, found)
+    plans = plans_of(job, filter(None, found.schema_counts)).by_name
     recording = Path(job.input.path).with_name("recording.jsonl")
     completion = {"text": "", "finish_reason": "stop", "constrained": True}
     lines = [{"key": "-", "plan": p.name, "digest": p.digest, "completion": completion} for p in plans.values()]

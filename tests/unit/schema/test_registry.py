@@ -102,7 +102,7 @@ def test_an_empty_directory_says_so(tmp_path: Path) -> None:
     [
         ("{", "not_json", "not JSON"),
         (b"\xff\xfe\xff", "not_json", "not JSON"),
-        ("[" * 100_000, "not_json", "not JSON"),
+        ("[" * 100_000, "too_deep", "too deeply"),
         ("[]", "malformed", "JSON object"),
         ("true", "malformed", "JSON object"),
         ('{"title": "a", "title": "b"}', "not_json", "title"),
