@@ -11,7 +11,9 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-GRISTMILL = [sys.executable, "-c", "from pipeline.cli import main; main()"]
+# A shell that runs the tests in the background has them ignore Ctrl-C, and whatever they start.
+LISTENS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+GRISTMILL = [sys.executable, "-c", f"{LISTENS}; from pipeline.cli import main; main()"]
 RECEIPT = {"id": "r1", "text": "Corner Shop\nTOTAL EUR 5.00"}
 
 

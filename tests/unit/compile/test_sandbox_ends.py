@@ -53,7 +53,8 @@ def test_closing_is_prompt_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 PARENT = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background ignores it
 sys.path[:0] = sys.argv[2:]
 from pipeline.compile.sandbox import Job, Limits, Sandbox
 try:
