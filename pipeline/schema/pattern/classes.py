@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import lru_cache
 
 import regex  # type: ignore[import-untyped]
@@ -52,11 +53,9 @@ def property_class(name: str) -> Chars:
     key, _, value = name.rpartition("=")
     known = value in _NAMES if not key else key in _SCRIPT or key in _GENERAL
     if known and len(name) <= _MAX_NAME and value.replace("_", "").isalnum() and value.isascii():
-        try:
+        with suppress(regex.error):  # an unknown value of a known key, of which the next line speaks
             found = regex.finditer(rf"\p{{{name}}}+", _everything())
             return chars((ord(match[0][0]), ord(match[0][-1])) for match in found)
-        except regex.error:
-            pass  # an unknown value of a known key: said below
     raise Unsupported(f"the property \\p{{{name[:_MAX_NAME]}}} is not one of the known categories and scripts")
 
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.schema.shape.source import Conjunction, Source
-from pipeline.schema.validator import compile_pattern
+from pipeline.schema.shape.source import Conjunction, Source, judges_of_item, judges_of_key
 from pipeline.schema.walk import escape
 
 Path = tuple[str | int, ...]
@@ -46,11 +45,11 @@ class _Walk:
                 found.setdefault(pointer, []).append(spot)
             if isinstance(node, dict) and not spot.is_name:
                 for key, item in node.items():
-                    queue.append((Spot((*spot.path, key)), tuple(self._of_key(places, key)), item))
+                    queue.append((Spot((*spot.path, key)), tuple(judges_of_key(self.source, places, key)), item))
                     queue.append((Spot((*spot.path, key), True), tuple(self._names(places)), key))
             elif isinstance(node, list):
                 for index, item in enumerate(node):
-                    queue.append((Spot((*spot.path, index)), tuple(self._of_item(places, index)), item))
+                    queue.append((Spot((*spot.path, index)), tuple(judges_of_item(self.source, places, index)), item))
         return found
 
     def _in_force(self, pointers: Conjunction, value: Any) -> list[str]:
@@ -88,31 +87,10 @@ class _Walk:
         self.tried += 1
         return self.tried > MAX_JUDGED or self.source.accepts(pointer, value)
 
-    def _of_key(self, places: list[str], key: str) -> Iterator[str]:
-        for pointer in places:
-            node = self.source.nodes[pointer]
-            if not isinstance(node, Mapping):
-                continue
-            found = [f"{pointer}/properties/{escape(key)}"] if key in node.get("properties", ()) else []
-            for pattern in node.get("patternProperties", ()):
-                if compile_pattern(pattern).search(key):
-                    found.append(f"{pointer}/patternProperties/{escape(pattern)}")
-            if not found and "additionalProperties" in node:
-                found.append(f"{pointer}/additionalProperties")
-            yield from found
-
     def _names(self, places: list[str]) -> Iterator[str]:
         for pointer in places:
             if isinstance(self.source.nodes[pointer], Mapping) and "propertyNames" in self.source.nodes[pointer]:
                 yield f"{pointer}/propertyNames"
-
-    def _of_item(self, places: list[str], index: int) -> Iterator[str]:
-        for pointer in places:
-            node = self.source.nodes[pointer]
-            if isinstance(node, Mapping) and index < len(node.get("prefixItems", ())):
-                yield f"{pointer}/prefixItems/{index}"
-            elif isinstance(node, Mapping) and "items" in node:
-                yield f"{pointer}/items"
 
 
 def get(value: Any, spot: Spot) -> Any:

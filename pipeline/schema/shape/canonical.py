@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from pipeline.schema.shape.source import Conjunction, Source, closure, key_order
-from pipeline.schema.validator import compile_pattern
+from pipeline.schema.shape.source import Conjunction, Source, closure, judges_of_item, judges_of_key, key_order
 from pipeline.schema.walk import escape
 
 
@@ -28,10 +27,10 @@ def ordered(source: Source, value: Any, conjunction: Conjunction = ("",)) -> Any
         return value
     places = tuple(_applying(source, conjunction, value))
     if isinstance(value, list):
-        return [ordered(source, item, tuple(_of_item(source, places, index))) for index, item in enumerate(value)]
+        return [ordered(source, item, tuple(judges_of_item(source, places, index))) for index, item in enumerate(value)]
     ranks = key_order(source, conjunction)
     keys = sorted(value, key=lambda key: ranks.get(key, len(ranks)))
-    return {key: ordered(source, value[key], tuple(dict.fromkeys(_of_key(source, places, key)))) for key in keys}
+    return {key: ordered(source, value[key], tuple(dict.fromkeys(judges_of_key(source, places, key)))) for key in keys}
 
 
 def _applying(source: Source, conjunction: Conjunction, value: Any) -> Iterator[str]:
@@ -60,30 +59,6 @@ def _taken(source: Source, pointer: str, node: Mapping[str, Any], value: Any) ->
         yield from (
             f"{pointer}/dependentSchemas/{escape(key)}" for key in node.get("dependentSchemas", {}) if key in value
         )
-
-
-def _of_item(source: Source, places: Conjunction, index: int) -> Iterator[str]:
-    for pointer in places:
-        node = source.nodes[pointer]
-        if isinstance(node, Mapping):
-            if index < len(node.get("prefixItems", ())):
-                yield f"{pointer}/prefixItems/{index}"
-            elif "items" in node:
-                yield f"{pointer}/items"
-
-
-def _of_key(source: Source, places: Conjunction, key: str) -> Iterator[str]:
-    for pointer in places:
-        node = source.nodes[pointer]
-        if not isinstance(node, Mapping):
-            continue
-        found = [f"{pointer}/properties/{escape(key)}"] if key in node.get("properties", ()) else []
-        for pattern in node.get("patternProperties", ()):
-            if compile_pattern(pattern).search(key):
-                found.append(f"{pointer}/patternProperties/{escape(pattern)}")
-        if not found and "additionalProperties" in node:
-            found.append(f"{pointer}/additionalProperties")
-        yield from found
 
 
 def _spell(value: Any) -> str:

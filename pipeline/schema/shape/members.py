@@ -13,8 +13,7 @@ from pipeline.schema.pattern.ast import Malformed, Node, Unsupported
 from pipeline.schema.pattern.parse import parse
 from pipeline.schema.shape.merge import Places, largest, smallest
 from pipeline.schema.shape.shapes import ANYTHING, NEVER, Array, Object, Property, Shape, Union
-from pipeline.schema.shape.source import Conjunction, Source, closure, key_order
-from pipeline.schema.validator import compile_pattern
+from pipeline.schema.shape.source import Conjunction, Source, closure, judges_of_item, judges_of_key, key_order
 from pipeline.schema.walk import escape
 
 ShapeOf = Callable[[Conjunction], Shape]
@@ -66,13 +65,7 @@ def _bounded_array(first: list[Shape], rest: Shape, bounds: tuple[int, int | Non
 
 
 def _judges_of_item(places: Places, index: int) -> Conjunction:
-    found = []
-    for pointer, node in places.nodes():
-        if index < len(node.get("prefixItems", ())):
-            found.append(f"{pointer}/prefixItems/{index}")
-        elif "items" in node:
-            found.append(f"{pointer}/items")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(judges_of_item(places.source, places.pointers, index)))
 
 
 def object_(places: Places, conjunction: Conjunction, shape_of: ShapeOf) -> Shape:
@@ -119,17 +112,7 @@ def _properties(
 
 
 def _judges_of_key(places: Places, name: str) -> Conjunction:
-    found: list[str] = []
-    for pointer, node in places.nodes():
-        at = len(found)
-        if name in node.get("properties", ()):
-            found.append(f"{pointer}/properties/{escape(name)}")
-        for pattern in node.get("patternProperties", ()):
-            if compile_pattern(pattern).search(name):
-                found.append(f"{pointer}/patternProperties/{escape(pattern)}")
-        if len(found) == at and "additionalProperties" in node:
-            found.append(f"{pointer}/additionalProperties")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(judges_of_key(places.source, places.pointers, name)))
 
 
 def _may_be_named(places: Places, name: str) -> bool:

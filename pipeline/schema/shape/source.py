@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.schema.shape.shapes import Left
-from pipeline.schema.validator import PatternTimeout, validator_of
+from pipeline.schema.validator import PatternTimeout, compile_pattern, validator_of
 from pipeline.schema.walk import children, descend, escape, resolve, target
 
 Conjunction = tuple[str, ...]
@@ -156,3 +156,31 @@ def conditions(source: Source) -> Iterator[tuple[frozenset[str], tuple[str, str]
             if isinstance(here, Mapping) and "$ref" in here:
                 pending.append(source.referred(here))
         yield frozenset(reach), source.origin(pointer, "else")
+
+
+def judges_of_key(source: Source, places: Sequence[str], key: str) -> Iterator[str]:
+    """The schemas that judge the value of a key, from the places that judge its object. Patterns match as the
+    validator matches them; undeclared keys are the business of `additionalProperties`."""
+    for pointer in places:
+        node = source.nodes[pointer]
+        if not isinstance(node, Mapping):
+            continue
+        found = [f"{pointer}/properties/{escape(key)}"] if key in node.get("properties", ()) else []
+        for pattern in node.get("patternProperties", ()):
+            if compile_pattern(pattern).search(key):
+                found.append(f"{pointer}/patternProperties/{escape(pattern)}")
+        if not found and "additionalProperties" in node:
+            found.append(f"{pointer}/additionalProperties")
+        yield from found
+
+
+def judges_of_item(source: Source, places: Sequence[str], index: int) -> Iterator[str]:
+    """The schemas that judge the item at an index, from the places that judge its array."""
+    for pointer in places:
+        node = source.nodes[pointer]
+        if not isinstance(node, Mapping):
+            continue
+        if index < len(node.get("prefixItems", ())):
+            yield f"{pointer}/prefixItems/{index}"
+        elif "items" in node:
+            yield f"{pointer}/items"
