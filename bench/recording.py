@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.documents import SCHEMA, SCHEMAS, Receipt, receipts
 from pipeline.engines.recorded import RecordingEngine
 from pipeline.job import JobConfig
-from pipeline.records import Completion, Document, Prompt, Sampling
+from pipeline.records import Completion, Prompt, Sampling
 from pipeline.schema.plan import DecodingPlan
 from pipeline.steps.prompt import render
 
@@ -49,7 +49,7 @@ class TruthEngine:
 def record(directory: Path, plan: DecodingPlan) -> list[Receipt]:
     """Record the answers to TEXTS receipts under `plan`; returns the receipts."""
     known = receipts(TEXTS)
-    prompts = [render(Document(one.id, one.text, source=one.id, schema=plan.name), plan) for one in known]
+    prompts = [render(one.text, plan) for one in known]
     answers = [json.dumps(one.record, ensure_ascii=False, separators=(",", ":")) for one in known]
     inner = TruthEngine({prompt.user: answer for prompt, answer in zip(prompts, answers, strict=True)})
 

@@ -111,7 +111,7 @@ async def _extract_all(
 
 def _engine_micros(documents: Sequence[Document], plan: DecodingPlan, engine: Engine) -> float:
     """What the stand-in for the model takes: a real engine's front end costs something else."""
-    prompts = [render(document, plan) for document in documents]
+    prompts = [render(document.text, plan) for document in documents]
 
     async def play() -> None:
         for prompt in prompts:

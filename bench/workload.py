@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from bench.documents import SCHEMA, SCHEMAS, receipts
-from pipeline.records import Document
 from pipeline.schema.plan import DecodingPlan, build_plan
 from pipeline.schema.registry import load_schema
 from pipeline.steps.prompt import render, system_prompt
@@ -88,5 +87,5 @@ def make(documents: int) -> Workload:
 
 
 def _item(key: str, text: str, chosen: DecodingPlan) -> Item:
-    prompt = render(Document(key, text, source=key, schema=chosen.name), chosen)
+    prompt = render(text, chosen)
     return Item(key, text, prompt.system, prompt.user)

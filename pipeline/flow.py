@@ -8,32 +8,52 @@ commits what they wrote.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from pipeline.compile.plans import plans_of
 from pipeline.engines import Engine
 from pipeline.errors import EngineError, InputError, JobFileError
 from pipeline.job import ExtractConfig, JobConfig
-from pipeline.records import Attempt, Completion, Document, Manifest, Outcome, Prompt, Sampling
+from pipeline.records import Attempt, Completion, Document, Draft, Manifest, Outcome, Prompt, Sampling
 from pipeline.runtime.commit import open_run
 from pipeline.runtime.identity import identity_of
 from pipeline.runtime.input import scan
 from pipeline.runtime.stream import Setup, stream
 from pipeline.schema.plan import DecodingPlan
+from pipeline.steps.clean import Cleaned, clean
+from pipeline.steps.confidence import score
+from pipeline.steps.ground import ground
+from pipeline.steps.normalise import normalise
 from pipeline.steps.parse import parse
 from pipeline.steps.prompt import render
 from pipeline.steps.repair import repair
-from pipeline.steps.retry import Step, feedback, good_enough, may_retry, next_sampling
-from pipeline.steps.route import failed, refused, route, worth_asking
+from pipeline.steps.retry import Step, feedback, good_enough, may_retry, next_sampling, pause
+from pipeline.steps.route import best, failed, refused, route, status_of, worth_asking
+from pipeline.steps.rules import NO_LOOKUPS, Lookups, check
+from pipeline.steps.salvage import salvage
 from pipeline.steps.validate import validate
 
 Observer = Callable[[str, object], None]
 """Called with what happens: ("opened", Run), ("planned", Plans), ("scanned", InputScan), ("progress", Tally)."""
 
 
-async def extract(document: Document, plan: DecodingPlan, engine: Engine, config: ExtractConfig) -> Outcome:
+Trace = Callable[[str, object], None]
+"""Called by `extract` with each step's name and what it made."""
+
+
+async def extract(
+    document: Document,
+    plan: DecodingPlan,
+    engine: Engine,
+    config: ExtractConfig,
+    *,
+    lookups: Lookups = NO_LOOKUPS,
+    trace: Trace = lambda _name, _made: None,
+) -> Outcome:
     """Everything that happens to one document, from its text to its outcome.
 
     Raises:
@@ -45,21 +65,67 @@ async def extract(document: Document, plan: DecodingPlan, engine: Engine, config
     started = time.monotonic()
     most = config.retry.max_attempts + config.retry.max_engine_failures if worth_asking(document) else 0
     try:
+        judge = _Judge(document, clean(document.text, config.clean), plan, config, lookups, trace)
+        trace("clean", judge.cleaned)
         for number in range(1, most + 1):
-            prompt = render(document, plan, feedback(steps))
-            deadline = started + config.retry.deadline_seconds
-            completion = await _generate(engine, prompt, plan, next_sampling(steps, config), deadline)
-            draft = parse(completion, number)
-            draft = repair(draft, completion, number)
-            draft = validate(draft, plan, number)
-            steps.append(Step(_attempt(completion, number), draft))
-            if good_enough(draft) or not may_retry(steps, config.retry, started):
+            prompt = render(judge.cleaned.text, plan, feedback(steps, config), cite=config.cite)
+            sampling = next_sampling(steps, config)
+            trace("render", (prompt, sampling))
+            completion = await _generate(engine, prompt, plan, sampling, started + config.retry.deadline_seconds)
+            trace("generate", completion)
+            draft = judge.answer(completion, number)
+            steps.append(Step(_attempt(completion, sampling, number), draft))
+            if good_enough(draft, config) or not may_retry(steps, config, started):
                 break
-        return route(document, plan, steps, config.policy)
+            await asyncio.sleep(pause(steps, config.retry))
+        chosen = best(steps, document) or judge.saved(steps)
+        trace("route", chosen)
+        return route(document, plan, steps, chosen, config)
     except EngineError:
         raise
     except Exception as error:  # a fault of ours or of a library costs this document, not the job
         return failed(document, plan, steps, error)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """All that an answer to one document is held against."""
+
+    document: Document
+    cleaned: Cleaned
+    plan: DecodingPlan
+    config: ExtractConfig
+    lookups: Lookups
+    trace: Trace
+
+    def answer(self, completion: Completion, number: int) -> Draft:
+        """The draft of one completion, with all that is wrong with it."""
+        draft = self._step("parse", parse(completion, number))
+        draft = self._step("repair", repair(draft, completion, number))
+        draft = self._step("normalise", normalise(draft, self.plan, number))
+        draft = self._step("validate", validate(draft, self.plan, number, constrained=completion.constrained))
+        return self._step("confidence", score(self._meaning(draft, number), completion))
+
+    def saved(self, steps: Sequence[Step]) -> Step | None:
+        """Layer 3: what is certain of the latest attempt that holds anything, or None."""
+        if not self.config.policy.degraded or not worth_asking(self.document):
+            return None
+        for step in reversed(steps):
+            draft = salvage(step, self.plan)
+            if draft is None:
+                continue
+            draft = self._meaning(self._step("salvage", draft), step.attempt.number)
+            if status_of(draft, self.document.problems) != "rejected":
+                return dataclasses.replace(step, draft=draft)
+        return None
+
+    def _meaning(self, draft: Draft, number: int) -> Draft:
+        draft = self._step("rules", check(draft, self.document, self.plan, self.config, self.lookups, number))
+        return self._step("ground", ground(draft, self.cleaned, self.plan, self.config, number))
+
+    def _step(self, name: str, draft: Draft) -> Draft:
+        self.trace(name, draft)
+        return draft
 
 
 def run(job: JobConfig, observe: Observer, *, record: str | None = None, fresh: bool = False) -> Manifest:
@@ -109,7 +175,7 @@ async def _generate(
         return Completion("", "error", constrained=False, plan_digest=plan.digest, error="deadline", detail=detail)
 
 
-def _attempt(completion: Completion, number: int) -> Attempt:
+def _attempt(completion: Completion, sampling: Sampling, number: int) -> Attempt:
     return Attempt(
         number=number,
         engine=completion.engine,
@@ -123,4 +189,7 @@ def _attempt(completion: Completion, number: int) -> Attempt:
         queue_seconds=completion.queue_seconds,
         seconds=completion.seconds,
         raw_text=completion.text,
+        max_tokens=sampling.max_tokens,
+        temperature=sampling.temperature,
+        seed=sampling.seed,
     )

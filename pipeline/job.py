@@ -20,7 +20,8 @@ class Strict(BaseModel):
 
 
 class InputConfig(Strict):
-    """Where documents come from. Formats are told by suffix unless `format` says otherwise."""
+    """Where documents come from. Formats are told by suffix unless `format` says otherwise. `columns` are what business
+    rules see of the row as `input`."""
 
     path: str
     format: Literal["auto", "parquet", "jsonl", "csv", "text"] = "auto"
@@ -28,6 +29,7 @@ class InputConfig(Strict):
     id_column: str | None = "id"
     schema_name: str | None = Field(None, alias="schema")
     schema_column: str | None = None
+    columns: tuple[str, ...] = ()
     limit: int | None = Field(None, ge=1)
 
     @model_validator(mode="after")
@@ -37,14 +39,26 @@ class InputConfig(Strict):
         return self
 
 
+class RungConfig(Strict):
+    """How another attempt differs from the first. After an answer that was cut for want of tokens, it is given `room`
+    times as many as that one had. `engine` names one of the job's `engines`; null: the main one."""
+
+    temperature: float | None = Field(None, ge=0, le=2)
+    room: float = Field(2.0, ge=1, le=16)
+    engine: str | None = None
+
+
 class RetryConfig(Strict):
-    """Hard budgets of one document. `max_engine_failures` is the infrastructure's own and is not the document's."""
+    """Hard budgets of one document. `max_output_tokens` is for all its attempts together. `ladder` says how the second
+    attempt differs, the third and so on; the last rung serves all further ones. `max_engine_failures` and
+    `backoff_seconds` (doubled each time, with jitter) are the infrastructure's own and are not the document's."""
 
     max_attempts: int = Field(2, ge=1, le=10)
     max_output_tokens: int | None = Field(None, ge=1)
     deadline_seconds: float = Field(600.0, gt=0)
+    ladder: tuple[RungConfig, ...] = ()
     max_engine_failures: int = Field(2, ge=0, le=10)
-    temperature: float = Field(0.0, ge=0, le=2)
+    backoff_seconds: float = Field(0.5, ge=0, le=60)
 
 
 class NarrowConfig(Strict):
@@ -73,8 +87,22 @@ class PolicyConfig(Strict):
     such).
     """
 
+    preset: Literal["extraction", "classification", "tool_call", "sql", "configuration", "synthetic"] = "extraction"
     degraded: bool = True
     abstain: Literal["none", "nullable", "document"] = "none"
+    ground: Literal["off", "observe", "degrade", "retry", "block"] = "observe"
+    confidence: bool = False
+
+
+class LookupConfig(Strict):
+    """Every value at `pointer` (`*` stands for any item) has to be in a column of a Parquet or CSV file. `schema` makes
+    it a lookup of one schema."""
+
+    pointer: str = Field(pattern=r"^(/[^/]+)*$")
+    path: str
+    column: str
+    schema_name: str | None = Field(None, alias="schema")
+    severity: Literal["block", "degrade", "observe"] = "block"
 
 
 class PlacementConfig(Strict):
@@ -141,11 +169,19 @@ EngineConfig = Annotated[VllmConfig | SamplerConfig | RecordedConfig, Field(disc
 
 
 class ExtractConfig(Strict):
-    """The part of a job that one document's extraction depends on."""
+    """The part of a job that one document's extraction depends on.
+
+    `clean` names what is done to a document's text before the model sees it, `cite` gives its lines or paragraphs ids
+    to cite, `params` is what business rules see under that name.
+    """
 
     sampling: SamplingConfig = SamplingConfig()
     retry: RetryConfig = RetryConfig()
     policy: PolicyConfig = PolicyConfig()
+    clean: tuple[Literal["invisible", "whitespace", "ocr"], ...] = ()
+    cite: Literal["none", "lines", "paragraphs"] = "none"
+    params: dict[str, Any] = Field(default_factory=dict)
+    lookups: tuple[LookupConfig, ...] = ()
 
 
 class JobConfig(ExtractConfig):
@@ -156,6 +192,7 @@ class JobConfig(ExtractConfig):
     output: str
     schemas: str = "schemas"
     engine: EngineConfig
+    engines: dict[str, EngineConfig] = Field(default_factory=dict)
     placement: PlacementConfig = PlacementConfig()
     slot: str = ""
 

@@ -19,7 +19,14 @@ STATUSES: tuple[Status, ...] = ("valid", "degraded", "rejected")
 
 FinishReason = Literal["stop", "length", "abort", "error", "repetition"]
 
-Layer = Literal["read", "engine", "parse", "schema", "route"]
+Layer = Literal["read", "engine", "parse", "schema", "rules", "ground", "route"]
+
+Severity = Literal["", "block", "degrade", "observe"]
+"""What a finding of a declared check does to the status: `block` rejects, `degrade` degrades, `observe` only counts.
+Empty: the code decides."""
+
+Match = Literal["", "exact", "normalised", "fuzzy", "none"]
+"""How a document supports a value; empty: nobody looked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +34,14 @@ class Problem:
     """One coded finding about one document.
 
     `code` is one of `pipeline.steps.codes.CODES`; `pointer` is an RFC 6901 JSON pointer into the record ("" is the
-    whole); `attempt` counts from 1, and 0 means before any attempt.
+    whole); `attempt` counts from 1, and 0 means before any attempt. `severity` is set by declared checks.
     """
 
     code: str
     pointer: str = ""
     message: str = ""
     attempt: int = 0
+    severity: Severity = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +58,35 @@ class Repair:
 
 
 @dataclass(frozen=True, slots=True)
+class Field:
+    """What is known about one leaf of a record besides its value.
+
+    [`start`, `end`) are code points of the document's text as it was read; `score` is from 0 to 1. `raw` is the JSON
+    text of what the model wrote where a normaliser changed it; `touched`: a repair changed it. `confidence` ranks
+    values of one schema against each other; it is no probability.
+    """
+
+    pointer: str
+    match: Match = ""
+    start: int | None = None
+    end: int | None = None
+    score: float | None = None
+    raw: str | None = None
+    touched: bool = False
+    confidence: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
-    """One row of the input. `source` is `path#row`; `problems` are what reading already found (layer `read`)."""
+    """One row of the input. `source` is `path#row`; `problems` are what reading already found (layer `read`);
+    `columns` are those of the row that the job asks for by `input.columns`."""
 
     id: str
     text: str
     source: str
     schema: str
     problems: tuple[Problem, ...] = ()
+    columns: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +102,8 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How to decode one request. `max_tokens` counts output tokens; `seed` makes temperature > 0 repeatable."""
+    """How to decode one request. `max_tokens` counts output tokens; `seed` makes temperature > 0 repeatable.
+    `engine` names one of the job's `engines`; empty is its main one."""
 
     max_tokens: int
     temperature: float = 0.0
@@ -81,6 +111,7 @@ class Sampling:
     logprobs: int | None = None
     token_ids: bool = False
     constrained: bool = True
+    engine: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +119,11 @@ class Completion:
     """What an engine answered to one request.
 
     `constrained` is true only if the engine proved at start that its constraint is in force on this path.
-    `error` is empty, or one of `prompt_too_long`, `schema_refused`, `engine_failed`, `recording_missing`,
-    `recording_stale`, and then `detail` holds the engine's words. Times are seconds.
-    `logprobs` holds, per output token, {token id: log probability}.
+    `error` is empty, or one of `prompt_too_long`, `prompt_truncated`, `schema_refused`, `engine_failed`,
+    `recording_missing`, `recording_stale`, and then `detail` holds the engine's words. `refusal` is what a provider's
+    model said instead of an answer. Times are seconds.
+    `logprobs` holds, per output token, {token id: log probability}; `token_ends` the code point of `text` at which
+    each output token's text ends.
     """
 
     text: str
@@ -106,8 +139,10 @@ class Completion:
     error: str = ""
     detail: str = ""
     reasoning: str = ""
+    refusal: str = ""
     token_ids: tuple[int, ...] = ()
     logprobs: tuple[Mapping[int, float], ...] = ()
+    token_ends: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +154,13 @@ class Draft:
     salvaged: bool = False
     problems: tuple[Problem, ...] = ()
     repairs: tuple[Repair, ...] = ()
+    fields: tuple[Field, ...] = ()
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One request and what it cost; `raw_text` is the completion as the engine gave it."""
+    """One request, how it was decoded and what it cost; `raw_text` is the completion as the engine gave it."""
 
     number: int
     engine: str
@@ -137,6 +174,9 @@ class Attempt:
     queue_seconds: float
     seconds: float
     raw_text: str
+    max_tokens: int = 0
+    temperature: float = 0.0
+    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +185,7 @@ class Outcome:
 
     `layer` is 1 (first pass), 2 (repaired or retried), 3 (salvaged), or 0 when no layer produced a record.
     `record_attempt` is the number of the attempt that the record is from, 0 without a record. `problems` and
-    `repairs` are those of all attempts.
+    `repairs` are those of all attempts; `fields` and `confidence` are the record's.
     """
 
     document_id: str
@@ -160,6 +200,8 @@ class Outcome:
     document_text: str = ""
     work_digest: str = ""
     record_attempt: int = 0
+    fields: tuple[Field, ...] = ()
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

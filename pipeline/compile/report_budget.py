@@ -10,7 +10,7 @@ from pipeline.compile.check import LIMITS
 from pipeline.compile.sandbox import Job
 from pipeline.engines.chat import ChatTokenizer
 from pipeline.errors import EngineError
-from pipeline.records import Document, JsonValue, Prompt
+from pipeline.records import JsonValue, Prompt
 from pipeline.schema.budget.judge import judge
 from pipeline.schema.budget.measure import Budget, budget
 from pipeline.schema.plan import NO_PLAN
@@ -28,7 +28,7 @@ MAX_SAMPLES = 500
 def budget_job(schema: DocumentSchema, policy: Policy, samples: list[JsonValue]) -> Job:
     """The job that measures a schema; `samples` are records of real documents."""
     plan = replace(NO_PLAN, name=schema.name, prefix=system_prompt(schema, policy.abstain))
-    prompt = render(Document("", "", "", schema.name), plan)
+    prompt = render("", plan)
     step = max(1, -(-len(samples) // MAX_SAMPLES))
     payload = {
         "body": schema.body,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from jinja2 import Environment, StrictUndefined
 
-from pipeline.records import Document, Problem, Prompt
+from pipeline.records import Problem, Prompt
 from pipeline.schema.plan import DecodingPlan
 from pipeline.schema.registry import DocumentSchema
 from pipeline.schema.shape.policy import NOT_APPLICABLE, Abstain
@@ -71,10 +71,11 @@ def system_prompt(schema: DocumentSchema, abstain: Abstain = "none") -> str:
     return _SYSTEM.render(**told, examples=examples).rstrip()
 
 
-def render(document: Document, plan: DecodingPlan, problems: Sequence[Problem] = ()) -> Prompt:
-    """The prompt of one attempt. Feedback stands after the document, so that a retry shares its prefix."""
-    feedback = [_feedback(problem) for problem in problems[:MAX_FEEDBACK]]
-    user = _USER.render(fence=_fence(document.text), text=document.text, feedback=feedback)
+def render(text: str, plan: DecodingPlan, told: Sequence[Problem] = (), *, cite: str = "none") -> Prompt:
+    """The prompt of one attempt on a document's text. Feedback stands after the document, so that a retry shares its
+    prefix."""
+    feedback = [_feedback(problem) for problem in told[:MAX_FEEDBACK]]
+    user = _USER.render(fence=_fence(text), text=text, feedback=feedback)
     return Prompt(system=plan.prefix, user=user.rstrip("\n"))
 
 

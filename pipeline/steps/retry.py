@@ -7,9 +7,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.job import ExtractConfig, RetryConfig
+from pipeline.job import ExtractConfig, RetryConfig, RungConfig
 from pipeline.records import Attempt, Draft, Problem, Sampling
-from pipeline.steps.codes import CODES
+from pipeline.steps.codes import CODES, Again, again_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,33 +20,44 @@ class Step:
     draft: Draft
 
 
-def good_enough(draft: Draft) -> bool:
+def good_enough(draft: Draft, config: ExtractConfig) -> bool:
     """Nothing is left that another attempt could improve."""
-    return draft.parsed and all(CODES[problem.code].again == "never" for problem in draft.problems)
+    return draft.parsed and all(_again(problem, config) == "never" for problem in draft.problems)
 
 
-def may_retry(steps: Sequence[Step], config: RetryConfig, started: float) -> bool:
+def may_retry(steps: Sequence[Step], config: ExtractConfig, started: float) -> bool:
     """Whether the budgets and the last draft's problems allow one more attempt.
 
     `started` is when the document's first attempt began (time.monotonic seconds). Infrastructure failures have a
     budget of their own and do not count as the document's attempts.
     """
-    last = steps[-1].draft
-    again = {CODES[problem.code].again for problem in last.problems}
+    last, budget = steps[-1].draft, config.retry
+    again = {_again(problem, config) for problem in last.problems}
     if "infrastructure" in again:
-        return _failures(steps) <= config.max_engine_failures and _time_left(config, started)
-    if "feedback" not in again or len(steps) - _failures(steps) >= config.max_attempts:
+        return _failures(steps) <= budget.max_engine_failures and _time_left(budget, started)
+    if not again & {"feedback", "room"} or len(steps) - _failures(steps) >= budget.max_attempts:
         return False
-    if _tokens_left(steps, config) <= 0:
+    if _tokens_left(steps, budget) <= 0:
         return False
-    return _time_left(config, started) and not _repeats(steps)
+    return _time_left(budget, started) and not _repeats(steps)
 
 
-def feedback(steps: Sequence[Step]) -> tuple[Problem, ...]:
+def pause(steps: Sequence[Step], config: RetryConfig) -> float:
+    """Seconds to wait before the next attempt."""
+    return 0.0
+
+
+def _again(problem: Problem, config: ExtractConfig) -> Again:
+    if problem.code == "ungrounded" and config.policy.ground == "retry":
+        return "feedback"
+    return again_of(problem)
+
+
+def feedback(steps: Sequence[Step], config: ExtractConfig) -> tuple[Problem, ...]:
     """What the next attempt is told: the worthwhile problems of the last draft that was the model's own doing."""
     for step in reversed(steps):
         if not _is_failure(step):
-            return tuple(problem for problem in step.draft.problems if CODES[problem.code].again == "feedback")
+            return tuple(problem for problem in step.draft.problems if _again(problem, config) in ("feedback", "room"))
     return ()
 
 
@@ -54,7 +65,8 @@ def next_sampling(steps: Sequence[Step], config: ExtractConfig) -> Sampling:
     """How to decode the next attempt: within what is left of the token budget, and maybe warmer after an answer that
     was not accepted. Each attempt has its own seed."""
     answered = any(not _is_failure(step) for step in steps)
-    warmer = max(config.sampling.temperature, config.retry.temperature)
+    rung = config.retry.ladder[-1] if config.retry.ladder else RungConfig()
+    warmer = config.sampling.temperature if rung.temperature is None else rung.temperature
     return Sampling(
         max_tokens=int(min(config.sampling.max_tokens, _tokens_left(steps, config.retry))),
         temperature=warmer if answered else config.sampling.temperature,

@@ -5,45 +5,50 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from pipeline.job import PolicyConfig
+from pipeline.job import ExtractConfig
 from pipeline.records import STATUSES, Document, Draft, Outcome, Problem, Status
 from pipeline.schema.fingerprint import digest
 from pipeline.schema.plan import DecodingPlan
-from pipeline.steps.codes import CODES
+from pipeline.steps.codes import CODES, cap_of, worst
 from pipeline.steps.retry import Step
-from pipeline.steps.salvage import salvage
 
 MAX_WORDS = 500
 
 
-def route(document: Document, plan: DecodingPlan, steps: Sequence[Step], policy: PolicyConfig) -> Outcome:
-    """Judge the last draft; failing that, save what is certain of the latest attempt that holds anything."""
-    draft = steps[-1].draft if steps else Draft()
-    number = steps[-1].attempt.number if steps else 0
+def route(
+    document: Document, plan: DecodingPlan, steps: Sequence[Step], chosen: Step | None, config: ExtractConfig
+) -> Outcome:
+    """The outcome: `chosen` is the attempt whose record it holds, None if there is none to hold."""
+    draft = chosen.draft if chosen else Draft()
     status = status_of(draft, document.problems)
-    if status == "rejected" and policy.degraded and worth_asking(document):
-        for step in reversed(steps):
-            if (saved := salvage(step, plan)) is not None:
-                draft, number, status = saved, step.attempt.number, "degraded"
-                break
-    if status == "degraded" and not policy.degraded:
+    if status == "degraded" and not config.policy.degraded:
         status = "rejected"
-    earlier = [problem for step in steps for problem in step.draft.problems if problem not in draft.problems]
-    changed = [change for step in steps for change in step.draft.repairs if change not in draft.repairs]
+    told = [problem for step in steps for problem in step.draft.problems]
+    changed = [change for step in steps for change in step.draft.repairs]
+    held = status != "rejected"
     return Outcome(
         document_id=document.id,
         source=document.source,
         schema=document.schema,
         status=status,
-        layer=_layer(draft, steps, status),
-        record=draft.value if status != "rejected" else None,
-        problems=(*document.problems, *earlier, *draft.problems),
-        repairs=(*changed, *draft.repairs),
+        layer=_layer(draft, chosen, status),
+        record=draft.value if held else None,
+        problems=(*document.problems, *told, *(p for p in draft.problems if p not in told)),
+        repairs=(*changed, *(r for r in draft.repairs if r not in changed)),
         attempts=tuple(step.attempt for step in steps),
-        document_text=document.text if status == "rejected" else "",
+        document_text="" if held else document.text,
         work_digest=digest([document.text, plan.digest]),
-        record_attempt=number if status != "rejected" else 0,
+        record_attempt=chosen.attempt.number if chosen and held else 0,
+        fields=draft.fields if held else (),
+        confidence=draft.confidence if held else None,
     )
+
+
+def best(steps: Sequence[Step], document: Document) -> Step | None:
+    """The attempt whose answer is worth most, the latest of equals; None if no answer is worth anything."""
+    ranked = [(STATUSES.index(status_of(step.draft, document.problems)), -step.attempt.number, step) for step in steps]
+    rank, _, step = min(ranked, key=lambda item: item[:2], default=(len(STATUSES), 0, None))
+    return step if rank < STATUSES.index("rejected") else None
 
 
 def failed(document: Document, plan: DecodingPlan, steps: Sequence[Step], error: Exception) -> Outcome:
@@ -88,15 +93,13 @@ def status_of(draft: Draft, before: Sequence[Problem] = ()) -> Status:
     """The best status that a draft and the problems of its document allow, whatever the job's policy."""
     if not draft.parsed:
         return "rejected"
-    caps = [CODES[problem.code] for problem in (*before, *draft.problems)]
-    statuses: list[Status] = ["degraded" if draft.salvaged and c.salvageable else c.cap for c in caps]
-    return max(statuses, key=STATUSES.index, default="valid")
+    return worst(cap_of(problem, salvaged=draft.salvaged) for problem in (*before, *draft.problems))
 
 
-def _layer(draft: Draft, steps: Sequence[Step], status: Status) -> int:
+def _layer(draft: Draft, chosen: Step | None, status: Status) -> int:
     """Which layer produced the record: 1 first pass, 2 repaired or retried, 3 salvaged, 0 none did."""
-    if status == "rejected":
+    if status == "rejected" or chosen is None:
         return 0
     if draft.salvaged:
         return 3
-    return 2 if len(steps) > 1 or draft.repairs else 1
+    return 2 if chosen.attempt.number > 1 or draft.repairs else 1

@@ -43,7 +43,7 @@ def judge_of(plan: DecodingPlan) -> Judge:
     return _JUDGES[key]
 
 
-def validate(draft: Draft, plan: DecodingPlan, attempt: int) -> Draft:
+def validate(draft: Draft, plan: DecodingPlan, attempt: int, *, constrained: bool = False) -> Draft:
     """The draft with every violation added as a problem, the first MAX_PROBLEMS of them."""
     if not draft.parsed:
         return draft

@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import document, plan_of
+from support import plan_of
 
 from pipeline.schema.registry import DocumentSchema, Example
 from pipeline.steps.prompt import render, system_prompt
@@ -21,22 +21,22 @@ def schema(instructions: str = "", *examples: Example) -> DocumentSchema:
 
 @given(st.text() | st.text(alphabet="-document 0123456789abcdef\n{%}#"))
 def test_the_document_stands_whole_between_two_fence_lines(text: str) -> None:
-    user = render(document(text), plan_of()).user
+    user = render(text, plan_of()).user
     fence = user.partition("\n")[0]
     assert user == f"{fence}\n{text}\n{fence}"
     assert user.count(fence) == 2
 
 
 def test_the_fence_does_not_depend_on_chance() -> None:
-    assert render(document("x"), plan_of()) == render(document("x"), plan_of())
-    assert render(document("x"), plan_of()).user != render(document("y"), plan_of()).user
+    assert render("x", plan_of()) == render("x", plan_of())
+    assert render("x", plan_of()).user != render("y", plan_of()).user
 
 
 @pytest.mark.parametrize(
     "text", ["{{ 7 * 7 }} {% raw %}", "<b>&amp;</b>", "tab\tNUL\x00 \r\n end", "😀 ٣ \u2028", "", "\n\n"]
 )
 def test_special_characters_arrive_as_they_are(text: str) -> None:
-    assert f"\n{text}\n" in render(document(text), plan_of()).user
+    assert f"\n{text}\n" in render(text, plan_of()).user
 
 
 def test_the_shared_part_holds_instructions_schema_and_examples_in_this_order() -> None:
@@ -68,6 +68,6 @@ def test_the_model_is_told_to_answer_with_json_and_that_documents_give_no_orders
 
 
 def test_messages_are_a_system_and_a_user_message() -> None:
-    messages = render(document("x"), plan_of()).messages()
+    messages = render("x", plan_of()).messages()
     assert [message["role"] for message in messages] == ["system", "user"]
     assert json.dumps(messages)
