@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import machine, stages
+from bench import layer_cost, machine, stages
 from bench.documents import SCHEMA, source, write_jsonl
 from bench.processes import run_and_clear
 from bench.recording import TEXTS, record, recorded_job, rows
 from pipeline.flow import plans_of
 
-PARTS = ("extract", "pipeline", "memory")
+PARTS = ("extract", "layers", "pipeline", "memory")
 TARGET_PER_CORE = 300
 FLAT = 1.10
 """Ten times the documents may take this much more memory, plus FLAT_MIB: what is kept per unit is not nothing."""
@@ -49,6 +49,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         if "extract" in parts:
             result["extract"] = stages.measure(Path(name), str(chosen.documents))
             print(_extract_report(result["extract"]), flush=True)
+        if "layers" in parts:
+            result["layers"] = layer_cost.measure()
+            print(layer_cost.report(result["layers"]), flush=True)
         if "pipeline" in parts:
             result["pipeline"] = pipeline_part(chosen.documents, runs)
             print(_pipeline_report(result["pipeline"]), flush=True)

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from pipeline import __version__, commands
+from pipeline import __version__, commands, commands_replay
 from pipeline.errors import GristmillError
 from pipeline.observe.visible import cell, console_on, visible, visible_id
 from pipeline.records import STATUSES, Manifest
@@ -154,6 +154,7 @@ def inspect(
 
 
 app.command("check")(commands.run)
+app.command("replay")(commands_replay.run)
 
 
 @app.command()

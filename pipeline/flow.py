@@ -22,6 +22,7 @@ from pipeline.records import Attempt, Completion, Document, Draft, Manifest, Out
 from pipeline.runtime.commit import open_run
 from pipeline.runtime.identity import identity_of
 from pipeline.runtime.input import scan
+from pipeline.runtime.lookups import load_lookups, lookups_digest
 from pipeline.runtime.stream import Setup, stream
 from pipeline.schema.plan import DecodingPlan
 from pipeline.steps.clean import Cleaned, clean
@@ -32,14 +33,13 @@ from pipeline.steps.parse import parse
 from pipeline.steps.prompt import render
 from pipeline.steps.repair import repair
 from pipeline.steps.retry import Step, feedback, good_enough, may_retry, next_sampling, pause
-from pipeline.steps.route import best, failed, refused, route, status_of, worth_asking
+from pipeline.steps.route import best, failed, refused, route, worth_asking
 from pipeline.steps.rules import NO_LOOKUPS, Lookups, check
 from pipeline.steps.salvage import salvage
 from pipeline.steps.validate import validate
 
 Observer = Callable[[str, object], None]
 """Called with what happens: ("opened", Run), ("planned", Plans), ("scanned", InputScan), ("progress", Tally)."""
-
 
 Trace = Callable[[str, object], None]
 """Called by `extract` with each step's name and what it made."""
@@ -73,17 +73,19 @@ async def extract(
             trace("render", (prompt, sampling))
             completion = await _generate(engine, prompt, plan, sampling, started + config.retry.deadline_seconds)
             trace("generate", completion)
-            draft = judge.answer(completion, number)
-            steps.append(Step(_attempt(completion, sampling, number), draft))
-            if good_enough(draft, config) or not may_retry(steps, config, started):
+            # An answer is kept though a step may raise on it.
+            steps.append(Step(_attempt(completion, sampling, number), Draft(), completion))
+            steps[-1] = dataclasses.replace(steps[-1], draft=judge.answer(completion, number))
+            if good_enough(steps[-1].draft, config) or not may_retry(steps, config, started):
                 break
-            await asyncio.sleep(pause(steps, config.retry))
+            await asyncio.sleep(pause(steps, config.retry, started))
         chosen = best(steps, document) or judge.saved(steps)
         trace("route", chosen)
-        return route(document, plan, steps, chosen, config)
+        return route(document, plan, steps, chosen, config, judge.cleaned.repairs())
     except EngineError:
         raise
     except Exception as error:  # a fault of ours or of a library costs this document, not the job
+        trace("failed", error)
         return failed(document, plan, steps, error)
 
 
@@ -104,24 +106,24 @@ class _Judge:
         draft = self._step("repair", repair(draft, completion, number))
         draft = self._step("normalise", normalise(draft, self.plan, number))
         draft = self._step("validate", validate(draft, self.plan, number, constrained=completion.constrained))
-        return self._step("confidence", score(self._meaning(draft, number), completion))
+        return self._meaning(draft, completion, number)
 
     def saved(self, steps: Sequence[Step]) -> Step | None:
-        """Layer 3: what is certain of the latest attempt that holds anything, or None."""
+        """Layer 3: what is certain of the attempt that holds most, or None."""
         if not self.config.policy.degraded or not worth_asking(self.document):
             return None
-        for step in reversed(steps):
+        kept = []
+        for step in steps:
             draft = salvage(step, self.plan)
-            if draft is None:
-                continue
-            draft = self._meaning(self._step("salvage", draft), step.attempt.number)
-            if status_of(draft, self.document.problems) != "rejected":
-                return dataclasses.replace(step, draft=draft)
-        return None
+            if draft is not None:
+                draft = self._meaning(self._step("salvage", draft), step.completion, step.attempt.number)
+                kept.append(dataclasses.replace(step, draft=draft))
+        return best(kept, self.document)
 
-    def _meaning(self, draft: Draft, number: int) -> Draft:
+    def _meaning(self, draft: Draft, completion: Completion, number: int) -> Draft:
         draft = self._step("rules", check(draft, self.document, self.plan, self.config, self.lookups, number))
-        return self._step("ground", ground(draft, self.cleaned, self.plan, self.config, number))
+        draft = self._step("ground", ground(draft, self.cleaned, self.plan, self.config, number))
+        return self._step("confidence", score(draft, completion))
 
     def _step(self, name: str, draft: Draft) -> Draft:
         self.trace(name, draft)
@@ -140,7 +142,8 @@ def run(job: JobConfig, observe: Observer, *, record: str | None = None, fresh: 
     found = scan(job.input, job.placement.unit_documents)
     planned = plans_of(job, filter(None, found.schema_counts))
     plans = planned.by_name
-    identity = identity_of(job, found, plans)
+    looked_up = lookups_digest(load_lookups(job))
+    identity = identity_of(job, found, plans, looked_up)
     this_run = open_run(job, identity, fresh=fresh)
     observe("opened", this_run)
     if (manifest := this_run.manifest()) is not None:
@@ -149,12 +152,13 @@ def run(job: JobConfig, observe: Observer, *, record: str | None = None, fresh: 
         return manifest
     if this_run.unit_documents != job.placement.unit_documents:
         found = scan(job.input, this_run.unit_documents)  # the units that the earlier part of the run was cut into
-        if identity_of(job, found, plans) != identity:
+        if identity_of(job, found, plans, looked_up) != identity:
             raise InputError(f"{job.input.path} is being changed while it is read. Run again when it is complete.")
     observe("planned", planned)
     observe("scanned", found)
     done = this_run.committed_units()
-    setup = Setup(job, plans, this_run.directory, identity.run_id, record and os.path.abspath(record), extract)
+    recording = record and os.path.abspath(record)
+    setup = Setup(job, plans, this_run.directory, identity.run_id, recording, extract, looked_up)
     for tally in stream([unit for unit in found.units if unit.id not in done], setup):
         observe("progress", tally)
     return this_run.commit(found, {name: plan.schema_digest for name, plan in plans.items()})

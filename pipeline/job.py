@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
+
+from pipeline.jobpolicy import disagreements, with_attempts, with_policy
 
 EMBEDDED_MODEL = "embedded"
 """The model name that stands for the small model carried by the environment (see engines/models.py)."""
@@ -41,7 +43,8 @@ class InputConfig(Strict):
 
 class RungConfig(Strict):
     """How another attempt differs from the first. After an answer that was cut for want of tokens, it is given `room`
-    times as many as that one had. `engine` names one of the job's `engines`; null: the main one."""
+    times as many as that one had, as far as the token budget and the engine's context go. `engine` names one of the
+    job's `engines`; null: the main one."""
 
     temperature: float | None = Field(None, ge=0, le=2)
     room: float = Field(2.0, ge=1, le=16)
@@ -74,13 +77,14 @@ class SamplingConfig(Strict):
 
     max_tokens: int = Field(512, ge=1)
     temperature: float = Field(0.0, ge=0, le=2)
-    seed: int = 0
+    seed: int = Field(0, ge=0, lt=2**63)
     constrained: bool = True
     narrow: NarrowConfig = NarrowConfig()
 
 
 class PolicyConfig(Strict):
-    """What a document may become. Without `degraded`, whatever is not valid is rejected.
+    """What a document may become. Without `degraded`, whatever is not valid is rejected. `preset` fills in what is not
+    given, `retry.max_attempts` included, by what a wrong record costs (`jobpolicy.py`).
 
     `abstain` lets a model say that it does not know: `nullable` lets it answer null for required leaves (the record is
     degraded then), `document` lets it answer `{"not_applicable": true}` for the record (the document is rejected as
@@ -92,6 +96,11 @@ class PolicyConfig(Strict):
     abstain: Literal["none", "nullable", "document"] = "none"
     ground: Literal["off", "observe", "degrade", "retry", "block"] = "observe"
     confidence: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _preset(cls, data: Any) -> Any:
+        return with_policy(data)
 
 
 class LookupConfig(Strict):
@@ -166,6 +175,7 @@ class RecordedConfig(Strict):
 
 
 EngineConfig = Annotated[VllmConfig | SamplerConfig | RecordedConfig, Field(discriminator="engine")]
+EngineName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 
 
 class ExtractConfig(Strict):
@@ -180,28 +190,39 @@ class ExtractConfig(Strict):
     policy: PolicyConfig = PolicyConfig()
     clean: tuple[Literal["invisible", "whitespace", "ocr"], ...] = ()
     cite: Literal["none", "lines", "paragraphs"] = "none"
-    params: dict[str, Any] = Field(default_factory=dict)
+    params: dict[str, JsonValue] = Field(default_factory=dict)
     lookups: tuple[LookupConfig, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _attempts(cls, data: Any) -> Any:
+        return with_attempts(data)
 
 
 class JobConfig(ExtractConfig):
-    """One extraction job. `slot` names a scheduled run, such as a date: another slot is another run."""
+    """One extraction job. `slot` names a scheduled run, such as a date: another slot is another run. `engines` are
+    those that the ladder of `retry` names besides the main one; one that no rung names is not started."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
     input: InputConfig
     output: str
     schemas: str = "schemas"
     engine: EngineConfig
-    engines: dict[str, EngineConfig] = Field(default_factory=dict)
+    engines: dict[EngineName, EngineConfig] = Field(default_factory=dict)
     placement: PlacementConfig = PlacementConfig()
     slot: str = ""
 
     @model_validator(mode="after")
-    def _answer_fits_the_context(self) -> JobConfig:
-        context = getattr(self.engine, "max_model_len", None)
-        if context is not None and self.sampling.max_tokens >= context:
-            raise ValueError(
-                f"sampling.max_tokens ({self.sampling.max_tokens}) leaves no room for a prompt in the engine's "
-                f"max_model_len ({context})"
-            )
+    def _agrees(self) -> JobConfig:
+        found = list(disagreements(self.engine, self.engines, self.retry, self.sampling.max_tokens))
+        if found:
+            raise ValueError("; ".join(found))
         return self
+
+    def other_engines(self) -> dict[str, Any]:
+        """The configs of the engines that rungs of the ladder name, by name."""
+        return {rung.engine: self.engines[rung.engine] for rung in self.retry.ladder if rung.engine is not None}
+
+    def context_of(self, engine: str) -> int | None:
+        """The context in tokens of the engine of this name ("" is the main one), None if it is not known."""
+        return getattr(self.engines.get(engine, self.engine), "max_model_len", None)

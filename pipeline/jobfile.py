@@ -11,20 +11,21 @@ import difflib
 import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from pipeline.errors import JobFileError
-from pipeline.job import EngineConfig, Fault, JobConfig, RecordedConfig, SamplerConfig, VllmConfig
+from pipeline.job import EngineConfig, JobConfig, RecordedConfig, SamplerConfig, VllmConfig
 
 _ENGINE: TypeAdapter[Any] = TypeAdapter(EngineConfig)
 _VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 
 
 def load_job(path: str | Path) -> JobConfig:
-    """Read and check a job file; its `engine` may be an inline mapping or the path of an engine config.
+    """Read and check a job file; its `engine` and each of its `engines` may be an inline mapping or the path of an
+    engine config.
 
     Raises:
         JobFileError: the file is missing, is not YAML, or has a wrong, repeated or unknown key (the nearest is named).
@@ -34,10 +35,17 @@ def load_job(path: str | Path) -> JobConfig:
     base = path.parent
     if isinstance(data.get("engine"), str):
         data["engine"] = load_engine(_relative_to(base, data["engine"])).model_dump()
+    if isinstance(data.get("engines"), dict):
+        for name, engine in data["engines"].items():
+            if isinstance(engine, str):
+                data["engines"][name] = load_engine(_relative_to(base, engine)).model_dump()
     job: JobConfig = _checked(TypeAdapter(JobConfig), data, path)
     placed = {key: _relative_to(base, getattr(job, key)) for key in ("output", "schemas")}
     where = job.input.model_copy(update={"path": _relative_to(base, job.input.path)})
-    return job.model_copy(update={"input": where, "engine": _placed(base, job.engine), **placed})
+    engines = {name: _placed(base, engine) for name, engine in job.engines.items()}
+    lookups = tuple(one.model_copy(update={"path": _relative_to(base, one.path)}) for one in job.lookups)
+    update = {"input": where, "engine": _placed(base, job.engine), "engines": engines, "lookups": lookups, **placed}
+    return job.model_copy(update=update)
 
 
 def load_engine(path: str | Path) -> Any:
@@ -140,9 +148,13 @@ def _known_keys(where: tuple[int | str, ...]) -> list[str]:
     for part in where:
         if part in engines:
             model = engines[str(part)]
-        elif part == "faults":
-            model = Fault
-        elif isinstance(part, str) and part in JobConfig.model_fields and part != "engine":
-            annotation: Any = JobConfig.model_fields[part].annotation
-            model = annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else model
+        elif part in model.model_fields:
+            model = _model_in(model.model_fields[str(part)].annotation) or model
     return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The first model that an annotation speaks of; of several engines, their tag in the location says which."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for inner in get_args(annotation) if (found := _model_in(inner)) is not None), None)

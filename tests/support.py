@@ -75,7 +75,7 @@ def document(text: str = "Ann & Co, total 19.90", problems: Sequence[str] = ()) 
 def config(*, degraded: bool = True, max_tokens: int = 512, **retry: Any) -> ExtractConfig:
     return ExtractConfig(
         sampling=SamplingConfig(max_tokens=max_tokens),
-        retry=RetryConfig(**retry),
+        retry=RetryConfig(**{"backoff_seconds": 0, **retry}),
         policy=PolicyConfig(degraded=degraded),
     )
 

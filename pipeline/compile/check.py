@@ -100,7 +100,7 @@ def trial_job(
     patience: int = 1,
 ) -> Job:
     """The job that tries a schema under a back end; `patience` multiplies its time."""
-    payload = {"body": schema.body, "backend": backend, "compact": compact, "policy": asdict(policy or Policy())}
+    payload = {"body": schema.asked, "backend": backend, "compact": compact, "policy": asdict(policy or Policy())}
     if patience == 1:
         return Job("trial", payload | {"raw": raw}, LIMITS)
     seconds, cpu = LIMITS.seconds * patience, (LIMITS.cpu_seconds or 30) * patience

@@ -147,7 +147,7 @@ def _ordered(value: Any) -> Any:
 
 
 def _transport(schema: DocumentSchema, backend: str, options: Options) -> dict[str, Any]:
-    transport = transport_of(schema.body, backend, options.policy)
+    transport = transport_of(schema.asked, backend, options.policy)
     digests = {"grammar_digest": "", "plan_digest": ""}
     if transport.satisfiable:
         prefix = system_prompt(schema, options.policy.abstain)

@@ -12,9 +12,10 @@ from pipeline.compile.check import Trial, answers, choose, trial_job, trial_of
 from pipeline.compile.report_budget import budget_job, told
 from pipeline.compile.trial import backends_of
 from pipeline.engines.recorded import recorded_digests
-from pipeline.errors import SchemaError
+from pipeline.errors import JobFileError, SchemaError
 from pipeline.job import JobConfig, RecordedConfig
 from pipeline.schema.plan import DecodingPlan, build_plan, refused_plan
+from pipeline.schema.reach import declares
 from pipeline.schema.registry import DocumentSchema, load_schema
 from pipeline.schema.shape.policy import Policy
 from pipeline.schema.transport import Transport
@@ -36,6 +37,7 @@ def plans_of(job: JobConfig, names: Iterable[str]) -> Plans:
 
     Raises:
         SchemaError: not one of them can be used; the message has the reason of each.
+        JobFileError: a lookup speaks of a place that no schema declares.
         EngineError: the model whose tokenizer the grammars need is missing.
     """
     schemas: dict[str, DocumentSchema] = {}
@@ -45,6 +47,7 @@ def plans_of(job: JobConfig, names: Iterable[str]) -> Plans:
             schemas[name] = load_schema(job.schemas, name)
         except SchemaError as error:
             refused[name] = error
+    _check_lookups(job, schemas)
     plans = {name: refused_plan(name, "", error.message) for name, error in refused.items()}
     tried = _tried(job, schemas)
     recorded = recorded_digests(job.engine.recording) if isinstance(job.engine, RecordedConfig) else set()
@@ -63,6 +66,15 @@ def plans_of(job: JobConfig, names: Iterable[str]) -> Plans:
         {name: found.why for name, found in tried.items()},
         {name: found.warnings for name, found in tried.items() if found.warnings and name not in refused},
     )
+
+
+def _check_lookups(job: JobConfig, schemas: Mapping[str, DocumentSchema]) -> None:
+    """Refuse a lookup whose pointer means nothing in the schemas that it is for: it would check nothing, silently."""
+    for lookup in job.lookups:
+        judged = [schema for name, schema in schemas.items() if lookup.schema_name in (None, name)]
+        if judged and not any(declares(schema.body, lookup.pointer) for schema in judged):
+            names = ", ".join(schema.name for schema in judged)
+            raise JobFileError(f"lookups: nothing is declared at pointer {lookup.pointer!r} in {names}.")
 
 
 @dataclass(frozen=True, slots=True)

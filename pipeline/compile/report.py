@@ -27,6 +27,7 @@ from pipeline.errors import SchemaError
 from pipeline.job import EMBEDDED_MODEL, JobConfig, RecordedConfig
 from pipeline.records import JsonValue
 from pipeline.schema.arrow import describe
+from pipeline.schema.asked import printed
 from pipeline.schema.columns import column_of
 from pipeline.schema.drift import drift, to_json
 from pipeline.schema.lint import examine
@@ -135,7 +136,7 @@ def of_schema(entry: Entry, asked: Asked, said: Told | None, against: DocumentSc
     nothing: dict[str, Any] = {"sites": [], "backends": {}, "columns": []}
     nothing |= {"lint": {"findings": [], "counts": {}}, "budget": None}
     one: dict[str, Any] = {"name": entry.name, "source": entry.source, "digest": "", "refused": None, "chosen": None}
-    one |= {"closed": [], **nothing, "drift": None, "lock": None}
+    one |= {"closed": [], "printed": [], **nothing, "drift": None, "lock": None}
     if entry.schema is None or said is None:
         error = entry.refused or SchemaError("was not loaded")
         return one | {"refused": {"code": error.code, "words": error.message}}
@@ -146,7 +147,8 @@ def of_schema(entry: Entry, asked: Asked, said: Told | None, against: DocumentSc
         "refused": _refusal(said),
         "chosen": {"backend": best.backend, "why": said.why} if best.usable else None,
         "closed": list(schema.closed),
-        "sites": site_rows(schema.body, said.trials, best if best.usable else None),
+        "printed": list(printed(schema.body)),
+        "sites": site_rows(schema.asked, said.trials, best if best.usable else None),
         "backends": {name: of_trial(trial) for name, trial in said.trials.items()},
         "lint": {"findings": [asdict(finding) for finding in findings.findings], "counts": dict(findings.counts)},
         "budget": said.budget,

@@ -11,6 +11,7 @@ from pipeline.compile.sandbox import Job
 from pipeline.engines.chat import ChatTokenizer
 from pipeline.errors import EngineError
 from pipeline.records import JsonValue, Prompt
+from pipeline.schema.asked import as_asked
 from pipeline.schema.budget.judge import judge
 from pipeline.schema.budget.measure import Budget, budget
 from pipeline.schema.plan import NO_PLAN
@@ -26,16 +27,17 @@ MAX_SAMPLES = 500
 
 
 def budget_job(schema: DocumentSchema, policy: Policy, samples: list[JsonValue]) -> Job:
-    """The job that measures a schema; `samples` are records of real documents."""
+    """The job that measures a schema; `samples` are records of real documents, as they were written."""
     plan = replace(NO_PLAN, name=schema.name, prefix=system_prompt(schema, policy.abstain))
     prompt = render("", plan)
     step = max(1, -(-len(samples) // MAX_SAMPLES))
+    spread = samples[::step]
     payload = {
-        "body": schema.body,
+        "body": schema.asked,
         "policy": asdict(policy),
         "system": prompt.system,
         "user": prompt.user,
-        "samples": samples[::step],
+        "samples": spread if schema.asked is schema.body else [as_asked(schema.body, sample) for sample in spread],
         "examples": [example.record for example in schema.examples],
     }
     return Job("budget", payload, LIMITS)

@@ -238,9 +238,10 @@ def _decode(text: bytes) -> _Line:
     if not isinstance(saved, dict) or not {"text", "finish_reason", "constrained"} <= set(saved) <= _FIELDS:
         raise ValueError("no completion, or one of another version")
     try:
-        saved["token_ids"] = tuple(saved.get("token_ids", ()))
+        for name in ("token_ids", "token_ends"):
+            saved[name] = tuple(map(int, saved.get(name, ())))
         scores = saved.get("logprobs", ())
         saved["logprobs"] = tuple({int(token): score for token, score in row.items()} for row in scores)
     except (TypeError, AttributeError) as error:
-        raise ValueError(f"damaged token_ids or logprobs: {error}") from error
+        raise ValueError(f"damaged token_ids, token_ends or logprobs: {error}") from error
     return _Line(data["key"], data["plan"], data["digest"], Completion(**saved))

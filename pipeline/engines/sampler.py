@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 
+from pipeline.engines.alignment import token_ends
 from pipeline.engines.chat import ChatTokenizer
 from pipeline.engines.draw import Draw, Vocabulary, legal_count
 from pipeline.engines.faults import FaultPicker
@@ -169,9 +170,11 @@ class SamplerEngine:
 
     def _completion(self, base: Completion, answer: _Answer, sampling: Sampling) -> Completion:
         scores = zip(answer.ids, answer.legal, strict=True) if sampling.logprobs is not None else ()
+        text = self._chat.decode(answer.ids)
+        aligned = sampling.token_ids or sampling.logprobs is not None
         return replace(
             base,
-            text=self._chat.decode(answer.ids),
+            text=text,
             finish_reason=answer.finish,
             constrained=answer.constrained and sampling.constrained and self.proven,
             output_tokens=len(answer.ids),
@@ -179,6 +182,7 @@ class SamplerEngine:
             detail=answer.detail,
             token_ids=tuple(answer.ids) if sampling.token_ids else (),
             logprobs=tuple({token: -math.log(legal)} for token, legal in scores),
+            token_ends=token_ends(self._chat.tokenizer, answer.ids, text) if aligned else (),
         )
 
     def _all_legal(self, ids: list[int]) -> list[int]:

@@ -13,9 +13,12 @@ import time
 import uuid
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 from pipeline.engines import models
+from pipeline.engines.alignment import token_ends
 from pipeline.engines.chat import ChatTokenizer
 from pipeline.engines.grammar import backend_of
 from pipeline.engines.memory import check_memory
@@ -66,8 +69,8 @@ class VllmEngine:
             size = len(prompt.system) + len(prompt.user)
             detail = f"prompt of {size} characters cannot fit the context of {limit} tokens"
             return self._failed(plan, "prompt_too_long", detail, 0)
-        loop = asyncio.get_running_loop()
-        tokens = await loop.run_in_executor(self._tokenizing, self._chat.encode, prompt)
+        encode = partial(self._chat.encode, prompt)
+        tokens = await asyncio.get_running_loop().run_in_executor(self._tokenizing, encode)
         if len(tokens) + sampling.max_tokens > limit:
             detail = (
                 f"prompt of {len(tokens)} tokens plus an answer of up to {sampling.max_tokens} "
@@ -82,7 +85,22 @@ class VllmEngine:
             raise EngineError(f"the vLLM engine died: {error}. Run the same command to continue.") from error
         except Exception as error:  # EngineGenerateError, a full queue, …: this request failed, the engine lives
             return self._failed(plan, "engine_failed", repr(error.__cause__ or error), len(tokens))
-        return self._completion(output, plan, sampling, time.monotonic() - started)
+        return await self._answer(output, tokens, plan, sampling, time.monotonic() - started)
+
+    async def _answer(
+        self, output: Any, prompt: list[int], plan: DecodingPlan, sampling: Sampling, seconds: float
+    ) -> Completion:
+        """What an engine's output says of a prompt that was sent, aligned with its tokens if they are asked for."""
+        read = len(output.prompt_token_ids or ())
+        if read < len(prompt):
+            detail = f"the engine read {read} of the {len(prompt)} prompt tokens that it was sent"
+            return self._failed(plan, "prompt_truncated", detail, read)
+        completion = self._completion(output, plan, sampling, seconds)
+        if not sampling.token_ids and sampling.logprobs is None:
+            return completion
+        align = partial(token_ends, self._chat.tokenizer, output.outputs[0].token_ids, completion.text, prompt)
+        ends = await asyncio.get_running_loop().run_in_executor(self._tokenizing, align)
+        return replace(completion, token_ends=ends)
 
     async def _request(self, tokens: list[int], plan: DecodingPlan, sampling: Sampling) -> Any:
         from vllm import SamplingParams

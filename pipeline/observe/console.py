@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 
-from rich.console import Console
+from rich.box import SIMPLE
+from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -17,6 +19,8 @@ from pipeline.records import STATUSES, Manifest
 
 PLAIN_SECONDS = 10.0
 TOP_POINTERS = 8
+FORMAT_ALARMS = frozenset({"constraint_failed", "constraint_leaked"})
+"""Codes that say that a grammar in force let something through."""
 
 
 class Reporter:
@@ -72,15 +76,42 @@ class Reporter:
         return f"{done}/{self._total} documents: {counts}; {speed:.1f} docs/s, {tokens:.0f} tokens/s{left}"
 
 
-def summary(manifest: Manifest, directory: Path) -> Table:
-    """The table a run ends with. The rates of the layers stand apart, each with its own denominator."""
+def summary(manifest: Manifest, directory: Path) -> RenderableType:
+    """What a run ends with: alarms, counts by document, and the rates of each path, each with its own denominator."""
+    total = Tally.from_json(manifest.totals)
     table = Table(title=cell(f"{manifest.job}  run {manifest.run_id}"), title_justify="left", show_header=False)
     table.add_column(style="bold")
     table.add_column()
-    for name, value in _lines(manifest, Tally.from_json(manifest.totals)):
+    for name, value in _lines(manifest, total):
         table.add_row(cell(name), cell(value))
     table.add_row("output", cell(str(directory)))
-    return table
+    return Group(*_alarms(total), table, *_paths(total))
+
+
+def _alarms(total: Tally) -> Iterator[RenderableType]:
+    """What no document is to blame for, before anything else."""
+    if not total.alarms:
+        return
+    counts = ", ".join(f"{name} {count}" for name, count in total.alarms.most_common(TOP_POINTERS))
+    told = "faults of the engine, its configuration or this program, not of the documents (documents by code)"
+    yield cell(f"ALARM {counts}: {told}", "bold red")
+    if bugs := sorted(FORMAT_ALARMS & set(total.alarms)):
+        yield cell(f"{', '.join(bugs)}: format failures on a constrained path are a bug of ours; please report", "red")
+
+
+def _paths(total: Tally) -> Iterator[Table]:
+    """Rates by path, a table for each engine. Shares are of the answers of the same line."""
+    for engine, lines in groupby(total.rates(), key=lambda rates: rates.engine):
+        columns = ("path", "answer", "of", "JSON as it came", "made JSON", "schema", "rules, ground", "cut", "tokens")
+        table = Table(*columns, title_justify="left", box=SIMPLE, padding=(0, 1, 0, 0))
+        table.title = cell(f"answers of {engine or 'an unnamed engine'}, by path: 1st, 2nd, … of a document")
+        for rates in lines:
+            parts = (rates.format_first, rates.format_repaired, rates.schema, rates.semantic, rates.cut)
+            counted = [f"{part} ({part / rates.answers:.1%})" if rates.answers else str(part) for part in parts]
+            path = "constrained" if rates.constrained else "free"
+            row = (path, rates.place, str(rates.answers), *counted, str(rates.output_tokens))
+            table.add_row(*map(cell, row))
+        yield table
 
 
 def _lines(manifest: Manifest, total: Tally) -> Iterator[tuple[str, str]]:
@@ -88,19 +119,38 @@ def _lines(manifest: Manifest, total: Tally) -> Iterator[tuple[str, str]]:
     yield "documents", f"{manifest.documents} in = {parts}"
     for schema in sorted(manifest.schemas):
         yield f"  {schema}", ", ".join(f"{total.schemas[f'{schema} {status}']} {status}" for status in STATUSES)
-    yield "first pass: JSON as it came", _share(total.first_pass_format, total.asked)
-    yield "first pass: schema holds", _share(total.first_pass_valid, total.asked)
+    yield "first answer: JSON as it came", _share(total.first_pass_format, total.asked)
+    yield "first answer: schema holds", _share(total.first_pass_valid, total.asked)
+    yield "first answer: rules and ground, too", _share(total.first_pass_semantic, total.asked)
     yield "repaired", _share(total.repaired, total.asked)
-    yield "asked the model again", f"{_share(total.retried, total.asked)}, resolved {total.resolved_by_retry}"
-    if total.engine_retries:
-        yield "engine failures, sent again", f"{total.engine_retries} of {total.attempts} requests"
+    yield from _retries(total)
     yield "salvaged", _share(total.salvaged, total.asked)
     yield "truncated", _share(total.truncated, total.asked)
-    for found in (total.codes, total.pointers):
-        for name, count in found.most_common(TOP_POINTERS):
+    if (found := manifest.totals.get("duplicates", {})).get("documents"):
+        yield "equal records", f"{found['documents']} documents in {found['groups']} groups share one: {found['file']}"
+    if sought := total.matches.total():
+        supported = sought - total.matches["none"]
+        kinds = ", ".join(f"{name} {count}" for name, count in total.matches.most_common())
+        share = f"{supported} of {sought} looked for ({supported / sought:.1%})"
+        yield "leaves found in their documents", f"{share}: {kinds}"
+    for counts in (total.codes, total.pointers, total.repairs):
+        for name, count in counts.most_common(TOP_POINTERS):
             yield f"  {name}", str(count)
     prompt = f"{total.prompt_tokens} prompt ({total.cached_tokens} cached)"
     yield "tokens", f"{prompt}, {total.output_tokens} output ({total.wasted_tokens} on attempts without a record)"
+
+
+def _retries(total: Tally) -> Iterator[tuple[str, str]]:
+    """What asking again took and bought."""
+    resolved = ", ".join(f"{count} by answer {name}" for name, count in sorted(total.resolved.items()))
+    more = f" ({resolved})" if resolved else ""
+    yield "asked the model again", f"{_share(total.retried, total.asked)}, resolved {total.resolved_by_retry}{more}"
+    if prompt := total.retry_prompt_tokens:
+        cached = f"{total.retry_cached_tokens} of {prompt} prompt tokens cached"
+        share = f"{total.retry_cached_tokens / prompt:.1%}"
+        yield "  for", f"{total.retry_output_tokens} output tokens; {cached} ({share})"
+    if total.engine_retries:
+        yield "engine failures, sent again", f"{total.engine_retries} of {total.attempts} requests"
 
 
 def _share(part: int, asked: int) -> str:

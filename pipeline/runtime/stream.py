@@ -15,18 +15,18 @@ import math
 import os
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.engines import Engine
 from pipeline.errors import EngineError, GristmillError, ResourceError
-from pipeline.job import ExtractConfig, JobConfig
+from pipeline.job import JobConfig
 from pipeline.observe.tally import Tally
-from pipeline.records import Document, Outcome
-from pipeline.runtime.actors import ExtractActor, documents_in_flight
+from pipeline.records import Outcome
+from pipeline.runtime.actors import ExtractActor, documents_in_flight, gpus_of
 from pipeline.runtime.exchange import outcomes_of, to_table, unit_of
 from pipeline.runtime.input import Unit, read_unit
+from pipeline.runtime.lookups import Digests
 from pipeline.runtime.progress import Progress
 from pipeline.runtime.write import write_unit
 from pipeline.schema.plan import DecodingPlan
@@ -40,12 +40,14 @@ POLL_SECONDS = 1.0
 MAX_DEATHS = 3
 """Ray restarts a dead actor for ever. This many deaths without a finished unit between them end the job."""
 
-Extract = Callable[[Document, DecodingPlan, Engine, ExtractConfig], Coroutine[Any, Any, Outcome]]
+Extract = Callable[..., Coroutine[Any, Any, Outcome]]
+"""Called with a document, its plan, an engine and the job; `lookups` by name."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What every stage of a run needs. It travels to workers once per task, so it holds no documents."""
+    """What every stage of a run needs. It travels to workers once per task, so it holds no documents, and of `lookups`
+    only the digests, by which actors check what they load."""
 
     job: JobConfig
     plans: Mapping[str, DecodingPlan]
@@ -53,6 +55,7 @@ class Setup:
     run_id: str
     record: str | None
     extract: Extract
+    lookups: Digests = field(default_factory=dict)
 
     @property
     def backends(self) -> tuple[str, ...]:
@@ -127,7 +130,7 @@ def _dataset(units: Sequence[Unit], setup: Setup, progress: Any) -> ray.data.Dat
             batch_format="pyarrow",
             compute=pool,
             num_cpus=0,
-            num_gpus=setup.job.engine.num_gpus,
+            num_gpus=gpus_of(setup.job),
         )
     return documents.map_batches(_write, batch_size=None, batch_format="pyarrow", num_cpus=TASK_CPUS, fn_args=[setup])
 
@@ -136,7 +139,7 @@ def _check_gpus(setup: Setup) -> None:
     """Raises ResourceError if the cluster lacks the GPUs: Ray would wait for them for ever."""
     import ray
 
-    engines, each = setup.job.placement.actors * len(setup.backends), setup.job.engine.num_gpus
+    engines, each = setup.job.placement.actors * len(setup.backends), gpus_of(setup.job)
     needed, there = engines * each, ray.cluster_resources().get("GPU", 0)
     if needed > there:
         raise ResourceError(

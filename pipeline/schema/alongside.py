@@ -1,7 +1,8 @@
 """A value and its schema walked side by side: which subschemas speak of which part of the value.
 
 What a schema annotates (`x-…`) is found this way. Of `anyOf`, `oneOf` and `if` those branches count that the part
-satisfies, or all of them where `accepts` says so, as before a value is normalised.
+satisfies, or all of them where `accepts` says so, as before a value is normalised. Subschemas of `not`, `contains` and
+`propertyNames` say nothing of a part that could be reported, and do not count.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ Accepts = Callable[[Any, JsonValue], bool]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One value inside a record. `nodes` are the subschemas that judge it, outermost first; `required` says that its
-    parent has to have it (items of a list: that the list has to be there)."""
+    """One value inside a record. `nodes` are the subschemas that judge it, outermost first, each once; `required` says
+    that its parent has to have it (items of a list: that the list has to be there)."""
 
     pointer: str
     value: JsonValue
@@ -48,16 +49,17 @@ def parts(schema: Mapping[str, Any], value: JsonValue, accepts: Accepts | None =
     Raises:
         PatternTimeout: a pattern of a branch takes too long on its part of the value.
     """
-    judge = accepts or _accepts(schema)
-    yield from _walk(schema, Part("", value, tuple(_nodes(schema, schema, value, judge)), True), judge)
+    judge = accepts or accepts_of(schema)
+    yield from _walk(schema, Part("", value, _once(_nodes(schema, schema, value, judge)), True), judge)
 
 
 def all_branches(_schema: Any, _value: JsonValue) -> bool:
-    """For `accepts`: every branch counts."""
+    """For `accepts`: every branch counts, `then` and `else` among them."""
     return True
 
 
-def _accepts(root: Mapping[str, Any]) -> Accepts:
+def accepts_of(root: Mapping[str, Any]) -> Accepts:
+    """Whether a value satisfies a subschema of a schema. Making it takes longer than most records: keep it."""
     validator: Any = validator_of(root)
     return lambda schema, value: bool(validator.evolve(schema=schema).is_valid(value))
 
@@ -66,19 +68,28 @@ def _walk(root: Mapping[str, Any], part: Part, accepts: Accepts) -> Iterator[Par
     yield part
     if isinstance(part.value, dict):
         children = ((key, child, _of_key(part.nodes, key)) for key, child in part.value.items())
+        needed = {name for node in part.nodes for name in _required(node, part.value)}
     elif isinstance(part.value, list):
         children = ((index, child, _of_item(part.nodes, index)) for index, child in enumerate(part.value))
+        needed = set()
     else:
         return
     for key, child, schemas in children:
-        nodes = tuple(node for schema in schemas for node in _nodes(root, schema, child, accepts))
-        required = part.required if isinstance(key, int) else any(key in _required(node) for node in part.nodes)
+        nodes = _once(node for schema in schemas for node in _nodes(root, schema, child, accepts))
+        required = part.required if isinstance(key, int) else key in needed
         yield from _walk(root, Part(f"{part.pointer}/{escape(str(key))}", child, nodes, required), accepts)
 
 
-def _required(node: Mapping[str, Any]) -> list[str]:
-    names: list[str] = node.get("required", [])
-    return names
+def _required(node: Mapping[str, Any], value: Mapping[str, Any]) -> Iterator[str]:
+    yield from node.get("required", ())
+    for key, names in node.get("dependentRequired", {}).items():
+        if key in value:
+            yield from names
+
+
+def _once(nodes: Iterator[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    """Each subschema once: two branches may refer to the same one."""
+    return tuple({id(node): node for node in nodes}.values())
 
 
 def _of_key(nodes: tuple[Mapping[str, Any], ...], key: str) -> list[Any]:
@@ -90,6 +101,8 @@ def _of_key(nodes: tuple[Mapping[str, Any], ...], key: str) -> list[Any]:
         named += [schema for pattern, schema in patterns.items() if compile_pattern(pattern).search(key)]
         others = [node["additionalProperties"]] if "additionalProperties" in node else []
         found += named or others
+    if not found:  # what no other subschema has a say about
+        found = [node["unevaluatedProperties"] for node in nodes if "unevaluatedProperties" in node]
     return found
 
 
@@ -101,7 +114,7 @@ def _of_item(nodes: tuple[Mapping[str, Any], ...], index: int) -> list[Any]:
             found.append(first[index])
         elif "items" in node:
             found.append(node["items"])
-    return found
+    return found or [node["unevaluatedItems"] for node in nodes if "unevaluatedItems" in node]
 
 
 def _nodes(
@@ -120,7 +133,17 @@ def _nodes(
         for branch in schema.get(keyword, ()):
             if accepts(branch, value):
                 yield from deeper(schema=branch)
+    if isinstance(value, dict):
+        for key, branch in schema.get("dependentSchemas", {}).items():
+            if key in value:
+                yield from deeper(schema=branch)
     if "if" in schema:
-        holds = accepts(schema["if"], value)
-        for keyword in ["then"] if holds else ["else"]:
-            yield from deeper(schema=schema.get(keyword))
+        for branch in _conditional(schema, value, accepts):
+            yield from deeper(schema=branch)
+
+
+def _conditional(schema: Mapping[str, Any], value: JsonValue, accepts: Accepts) -> list[Any]:
+    """What of `if`, `then` and `else` counts: a condition that holds is an annotation like any other."""
+    if accepts is all_branches:
+        return [schema[keyword] for keyword in ("if", "then", "else") if keyword in schema]
+    return [schema["if"], schema.get("then")] if accepts(schema["if"], value) else [schema.get("else")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.errors import SchemaError
@@ -19,8 +19,9 @@ from pipeline.schema.transport import Transport, transport_of
 class DecodingPlan:
     """Everything that `extract` and an engine need to know about one schema.
 
-    `acceptance` is what a record must satisfy; `transport` is the JSON text that the engine decodes under, and `left`
-    says which sites of the acceptance schema it leaves to the validator; `prefix` is the system message that all
+    `acceptance` is what a record must satisfy, `asked` what the model is asked for, before normalisers (the same schema
+    where there are none; empty: the acceptance schema); `transport` is the JSON text that the engine decodes under, and
+    `left` says which sites of the asked schema it leaves to the validator; `prefix` is the system message that all
     documents of the schema share. `grammar_digest` names what may share a compiled grammar on one engine, `digest` also
     what the model is told: engines stamp it on completions, recordings are matched by it. `refused` is why no engine
     is asked under this schema; its documents are rejected with these words.
@@ -37,6 +38,7 @@ class DecodingPlan:
     left: tuple[Left, ...] = ()
     abstain: Abstain = "none"
     refused: str = ""
+    asked: Mapping[str, Any] = field(default_factory=dict)
 
 
 def build_plan(
@@ -56,7 +58,7 @@ def build_plan(
         SchemaError: no document can satisfy the schema.
     """
     policy = policy or Policy()
-    transport = transport or transport_of(schema.body, backend, policy)
+    transport = transport or transport_of(schema.asked, backend, policy)
     if not transport.satisfiable:
         raise SchemaError(
             f"no document can satisfy schema {schema.name}: look for required properties that are forbidden or need "
@@ -75,6 +77,7 @@ def build_plan(
         backend=backend,
         left=transport.left,
         abstain=policy.abstain,
+        asked=schema.asked,
     )
 
 

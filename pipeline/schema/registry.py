@@ -8,23 +8,38 @@ is the whole list of reasons; what the grammar back ends make of a schema is jud
 from __future__ import annotations
 
 import graphlib
-import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pipeline.errors import SchemaError
-from pipeline.records import JsonValue
+from pipeline.schema.annotations import check_annotations
+from pipeline.schema.asked import asked
 from pipeline.schema.closing import close_objects
 from pipeline.schema.dialects import DRAFT_2020_12, MAX_SHOWN, malformed
+from pipeline.schema.examples import Example, read_examples, read_text
 from pipeline.schema.fingerprint import digest
+from pipeline.schema.normalised import Normaliser
+from pipeline.schema.normalisers import check_normalisers
 from pipeline.schema.reading import MAX_DEPTH, MAX_SCHEMA_BYTES, exchanged, read_json, size
 from pipeline.schema.references import localise
 from pipeline.schema.upgrade import upgrade
 from pipeline.schema.validator import PatternTimeout, compile_pattern, validator_of
 from pipeline.schema.walk import IN_PLACE, children, descend, rebuild, target
+
+__all__ = [
+    "NAME",
+    "REFUSALS",
+    "DocumentSchema",
+    "Example",
+    "available",
+    "check_schema",
+    "document_schema",
+    "load_file",
+    "load_schema",
+]
 
 MAX_NAME_SHOWN = 80
 NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.-]{0,63})@([A-Za-z0-9][A-Za-z0-9_.-]{0,63})")
@@ -41,23 +56,17 @@ REFUSALS = {
     "ambiguous_dynamic_ref": "$dynamicRef or $recursiveRef that means another schema on another way to it",
     "endless_ref": "references that lead back to themselves without descending into the value",
     "bad_pattern": "a regular expression that the validator cannot compile",
+    "bad_annotation": "an x- keyword of ours that cannot be read, or that has no effect where it stands",
     "bad_example": "an example or instructions that cannot be read, or an example that the schema refuses",
 }
 """Why a schema is refused before any back end sees it: `SchemaError.code` → meaning."""
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
-    """One few-shot pair: a document's text and the record that it should give."""
-
-    document: str
-    record: JsonValue
-
-
-@dataclass(frozen=True, slots=True)
 class DocumentSchema:
     """A loaded schema. `body` is 2020-12 with plain references, closed (see `close_objects`); `closed` lists the
-    pointers that this changed. `digest` is that of the body before it was closed, whatever draft it was written in."""
+    pointers that this changed. `digest` is that of the body before it was closed, whatever draft it was written in.
+    `asked` is what the model and the grammar get of the body: see `pipeline.schema.asked`."""
 
     name: str
     body: Mapping[str, Any]
@@ -65,6 +74,10 @@ class DocumentSchema:
     examples: tuple[Example, ...]
     closed: tuple[str, ...]
     digest: str
+    asked: Mapping[str, Any] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "asked", asked(self.body))
 
 
 def load_schema(root: str | Path, name: str) -> DocumentSchema:
@@ -83,8 +96,8 @@ def load_schema(root: str | Path, name: str) -> DocumentSchema:
             "unknown_schema",
         )
     body = _prepared(read_json(folder / "schema.json"), name)
-    text = _read_text(folder / "instructions.md").strip()
-    return _closed(name, body, text, _read_examples(folder / "examples.jsonl"))
+    text = read_text(folder / "instructions.md").strip()
+    return _closed(name, body, text, read_examples(folder / "examples.jsonl"))
 
 
 def load_file(path: str | Path) -> DocumentSchema:
@@ -153,6 +166,8 @@ def _plain(source: Any) -> dict[str, Any]:
     for pointer, node in nodes.items():
         _check_patterns(pointer, node)
     _check_progress(nodes)
+    check_normalisers(body)
+    check_annotations(body)
     return body
 
 
@@ -160,18 +175,25 @@ def _closed(
     name: str, body: dict[str, Any], instructions: str, examples: Sequence[tuple[str, Example]]
 ) -> DocumentSchema:
     closed, pointers = close_objects(rebuild(body, _without_draft))
-    validator = validator_of(closed)
+    schema = DocumentSchema(name, closed, instructions, tuple(one for _, one in examples), pointers, digest(body))
+    _check_examples(schema, examples)
+    return schema
+
+
+def _check_examples(schema: DocumentSchema, examples: Sequence[tuple[str, Example]]) -> None:
+    """Refuse an example that the model could not write as it is asked, or that is no legal record once normalised."""
+    asked_for, accepted, normaliser = validator_of(schema.asked), validator_of(schema.body), Normaliser(schema.body)
     for place, example in examples:
         try:
-            refused = next(validator.iter_errors(example.record), None)
+            refused = next(asked_for.iter_errors(example.record), None)
+            refused = refused or next(accepted.iter_errors(normaliser.of(example.record).value), None)
         except (PatternTimeout, RecursionError) as error:
-            raise SchemaError(f"{place}: schema {name} cannot judge its own example: {error}", "bad_example") from error
+            words = f"{place}: schema {schema.name} cannot judge its own example: {error}"
+            raise SchemaError(words, "bad_example") from error
         if refused is not None:
-            raise SchemaError(
-                f"{place}: schema {name} refuses its own example at {refused.json_path}: {refused.message[:MAX_SHOWN]}",
-                "bad_example",
-            )
-    return DocumentSchema(name, closed, instructions, tuple(one for _, one in examples), pointers, digest(body))
+            where, why = refused.json_path, refused.message[:MAX_SHOWN]
+            words = f"{place}: schema {schema.name} refuses its own example at {where}: {why}"
+            raise SchemaError(words, "bad_example")
 
 
 def _without_draft(_pointer: str, node: Any) -> Any:
@@ -205,39 +227,3 @@ def _check_progress(nodes: Mapping[str, Any]) -> None:
         raise SchemaError(
             f"refers to itself without end: {loop[:MAX_SHOWN]}. Break the loop.", "endless_ref"
         ) from error
-
-
-def _read_text(path: Path) -> str:
-    if not path.is_file():
-        return ""
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise SchemaError(f"{path} is not UTF-8: {error}", "bad_example") from error
-
-
-def _exchanged_row(line: str) -> Any:
-    try:
-        return exchanged(json.loads(line))
-    except SchemaError as error:  # it speaks of a schema
-        raise ValueError(error.message) from error
-
-
-def _read_examples(path: Path) -> list[tuple[str, Example]]:
-    """Examples with their places."""
-    examples = []
-    for number, line in enumerate(_read_text(path).split("\n"), 1):  # not splitlines: JSON strings may hold U+2028
-        if not line.strip():
-            continue
-        place = f"{path}:{number}"
-        try:
-            row = _exchanged_row(line)
-            example = Example(row["document"], row["record"])
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise SchemaError(
-                f'{place} must be {{"document": …, "record": …}}: {error!r:.{MAX_SHOWN}}', "bad_example"
-            ) from error
-        if not isinstance(example.document, str):
-            raise SchemaError(f"{place}: `document` must be a string.", "bad_example")
-        examples.append((place, example))
-    return examples

@@ -1,20 +1,43 @@
-"""Parse: an engine's completion becomes a Draft. The finish reason is judged before a single character is parsed."""
+"""Parse: an engine's completion becomes a Draft. The finish reason is judged before a single character is parsed.
+
+error, or an engine's error code   the engine's problem, whatever text there is
+abort                              engine_abort
+refusal                            model_refused
+length, repetition                 why it was cut, from the raw text: nothing, blanks, a loop, or want of tokens
+anything but stop                  engine_error: no reason unknown here means finished
+stop                               strict JSON, or why it is not; then what is odd about the value
+"""
 
 from __future__ import annotations
 
-import json
-import math
-import re
-from collections import Counter
-from typing import Any
+from collections.abc import Iterator
 
 from pipeline.records import Completion, Draft, JsonValue, Problem
+from pipeline.steps.degenerate import MIN_BLANKS, periodic_tail, trailing_blanks
+from pipeline.steps.invisible import invisible_places
+from pipeline.steps.scan import places
+from pipeline.steps.strict import (
+    CANONICAL_NUMBER,
+    MAX_CHARACTERS,
+    MAX_DEPTH,
+    MAX_QUOTED,
+    SAFE_INTEGER,
+    Read,
+    Unparsable,
+    check_bounds,
+    is_inexact,
+    loads,
+    read,
+)
 
-MAX_CHARACTERS = 1 << 20
-MAX_DEPTH = 64
+__all__ = ["ENGINE_ERRORS", "MAX_CHARACTERS", "MAX_DEPTH", "Unparsable", "check_bounds", "loads", "odd", "parse"]
+
+MAX_ODD = 20
+"""Of each kind of oddity so many places are named; the last one says how many more there are."""
 
 ENGINE_ERRORS = {
     "prompt_too_long": "document_too_long",
+    "prompt_truncated": "prompt_truncated",
     "deadline": "deadline_exceeded",
     "schema_refused": "schema_refused",
     "recording_missing": "recording_missing",
@@ -23,23 +46,24 @@ ENGINE_ERRORS = {
 """Completion.error as problem codes; any other error is `engine_error`."""
 
 
-class Unparsable(ValueError):
-    """Text that is not one JSON value by the rules here; `code` says why."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
 def parse(completion: Completion, attempt: int) -> Draft:
     """The draft of one completion. Never raises: whatever is wrong with the text is a problem of the draft."""
     problem = _finish_problem(completion, attempt)
     if problem is not None:
         return Draft(problems=(problem,))
     try:
-        return Draft(value=loads(completion.text), parsed=True)
+        found = read(completion.text)
     except Unparsable as error:
         return Draft(problems=(_text_problem(completion, error, attempt),))
+    return Draft(value=found.value, parsed=True, problems=odd(completion.text, found, attempt))
+
+
+def odd(text: str, found: Read, attempt: int) -> tuple[Problem, ...]:
+    """What is odd about a value that was read from a text, though nothing is wrong with it."""
+    problems = list(_first(_numbers(text, attempt))) if found.has_long_numbers else []
+    if not text.isascii() or "\\" in text or "\x7f" in text:
+        problems += _first(_invisible(found.value, attempt))
+    return tuple(problems)
 
 
 def _finish_problem(completion: Completion, attempt: int) -> Problem | None:
@@ -51,86 +75,72 @@ def _finish_problem(completion: Completion, attempt: int) -> Problem | None:
         return Problem(code, message=detail or "the engine reported an error", attempt=attempt)
     if reason == "abort":
         return Problem("engine_abort", message=detail or "the engine aborted the request", attempt=attempt)
-    if reason == "length":
-        message = f"the answer was cut after {completion.output_tokens} tokens; keep it shorter"
-        return Problem("truncated", message=message, attempt=attempt)
-    if reason == "repetition":
-        return Problem("repetition", message="the answer repeated itself until it was stopped", attempt=attempt)
+    if completion.refusal.strip():
+        return Problem("model_refused", message=completion.refusal.strip()[:500], attempt=attempt)
+    if reason in ("length", "repetition"):
+        return _cut_problem(completion, attempt)
     if reason != "stop":  # an engine that knows more reasons than this module: none of them means finished
-        return Problem("engine_error", message=f"unknown finish reason {reason!r}", attempt=attempt)
+        return Problem("engine_error", message=f"unknown finish reason {reason[:MAX_QUOTED]!r}", attempt=attempt)
     return None
 
 
+def _cut_problem(completion: Completion, attempt: int) -> Problem:
+    """Why an answer did not end by itself."""
+    text, tokens = completion.text, completion.output_tokens
+    blanks = trailing_blanks(text)
+    if blanks >= MIN_BLANKS:
+        message = f"the answer was cut after {blanks} blanks in a row; write compact JSON"
+        return Problem("runaway_whitespace", message=message, attempt=attempt)
+    if not text.strip() and completion.finish_reason == "length":
+        if completion.reasoning.strip():  # room, not another prompt: the answer was still to come
+            message = f"{tokens} tokens went into reasoning; there is no answer yet"
+            return Problem("truncated", message=message, attempt=attempt)
+        return Problem("empty_output", message="the answer was cut before it held anything", attempt=attempt)
+    tail = periodic_tail(text[-MAX_CHARACTERS:], sure=completion.finish_reason == "repetition")
+    if tail is not None:
+        times = (len(text[-MAX_CHARACTERS:]) - tail.start) // tail.period
+        message = f"the answer repeated {tail.period} characters {times} times until it was cut"
+        return Problem("repetition", message=message, attempt=attempt)
+    if completion.finish_reason == "repetition":
+        return Problem("repetition", message="the answer repeated itself until it was stopped", attempt=attempt)
+    return Problem("truncated", message=f"the answer was cut after {tokens} tokens; keep it shorter", attempt=attempt)
+
+
 def _text_problem(completion: Completion, error: Unparsable, attempt: int) -> Problem:
-    if completion.constrained and error.code in ("empty_output", "not_json"):
+    if error.code == "empty_output" and completion.reasoning.strip():
+        # Before the constraint is blamed: where the reasoning parser swallows the answer, the grammar did its work.
+        message = "no answer, but text in the reasoning channel, which is not read as one"
+        return Problem("channel_mismatch", message=message, attempt=attempt)
+    if completion.constrained and not error.is_json:
         # The grammar cannot have ended here, so the engine is at fault: never repaired, never the document's.
         return Problem("constraint_failed", message=f"finished under the constraint, but {error}", attempt=attempt)
-    if error.code == "empty_output" and completion.reasoning.strip():
-        return Problem("empty_output", message="text came in the reasoning channel only", attempt=attempt)
-    return Problem(error.code, message=str(error), attempt=attempt)
+    return Problem(error.code, error.pointer, str(error), attempt)
 
 
-def loads(text: str) -> JsonValue:
-    """Strict JSON: one value, no duplicate keys, finite numbers, bounded size and depth.
-
-    Raises:
-        Unparsable: with the problem code of what is wrong.
-    """
-    check_bounds(text)
-    if not text.strip():
-        raise Unparsable("empty_output", "the answer is empty")
-    try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
-    except json.JSONDecodeError as error:
-        raise Unparsable("not_json", f"the answer is not JSON: {error.msg} at character {error.pos}") from error
-    except Unparsable:
-        raise
-    except ValueError as error:  # CPython refuses integers of more than 4300 digits
-        raise Unparsable("number_not_finite", "an integer has thousands of digits") from error
+def _numbers(text: str, attempt: int) -> Iterator[Problem]:
+    for place in places(text):
+        literal = text[place.start : place.end]
+        if place.is_key or len(literal) < 6 or not CANONICAL_NUMBER.fullmatch(literal):
+            continue
+        if not literal.lstrip("-").isdigit():
+            if is_inexact(literal, float(literal)):
+                message = f"{literal[:MAX_QUOTED]} became {float(literal)!r}, the nearest double"
+                yield Problem("number_inexact", place.pointer, message, attempt)
+        elif abs(int(literal)) > SAFE_INTEGER:
+            message = f"{literal[:MAX_QUOTED]} is beyond 2^53: other readers of JSON may round it"
+            yield Problem("integer_beyond_double", place.pointer, message, attempt)
 
 
-def check_bounds(text: str) -> None:
-    """Refuse text that would cost a parser unbounded memory or stack. Brackets inside strings are not depth.
-
-    Raises:
-        Unparsable: with code `json_too_large`.
-    """
-    if len(text) > MAX_CHARACTERS:
-        raise Unparsable(
-            "json_too_large", f"the answer has {len(text)} characters; at most {MAX_CHARACTERS} are parsed"
-        )
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
-        return
-    depth = in_string = escaped = 0
-    for character in text:
-        if in_string:
-            in_string, escaped = (1, 0) if escaped else (character != '"', character == "\\")
-        elif character == '"':
-            in_string = 1
-        elif character in "[{":
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise Unparsable("json_too_large", f"the answer nests deeper than {MAX_DEPTH} levels")
-        elif character in "]}":
-            depth -= 1
+def _invisible(value: JsonValue, attempt: int) -> Iterator[Problem]:
+    for pointer, character in invisible_places(value):
+        yield Problem("invisible_characters", pointer, f"holds {character}", attempt)
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        repeated = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise Unparsable("duplicate_key", f"the key {repeated[:40]!r} occurs more than once in one object")
-    return value
-
-
-def _no_constant(name: str) -> None:
-    raise Unparsable("number_not_finite", f"{name} is not a JSON number")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise Unparsable("number_not_finite", f"{text[:40]} is beyond the range of a double")
-    if value == 0 and re.search("[1-9]", text.lower().partition("e")[0]):
-        raise Unparsable("number_not_finite", f"{text[:40]} is too small for a double")
-    return value
+def _first(problems: Iterator[Problem]) -> list[Problem]:
+    """The first MAX_ODD, and how many more there are."""
+    found = list(problems)
+    if len(found) <= MAX_ODD:
+        return found
+    last = found[MAX_ODD - 1]
+    more = f"and {len(found) - MAX_ODD + 1} places more"
+    return [*found[: MAX_ODD - 1], Problem(last.code, "", more, last.attempt)]

@@ -12,6 +12,7 @@ from pipeline.records import Problem, Prompt
 from pipeline.schema.plan import DecodingPlan
 from pipeline.schema.registry import DocumentSchema
 from pipeline.schema.shape.policy import NOT_APPLICABLE, Abstain
+from pipeline.steps.cite import numbered, passages, told_of
 
 MAX_FEEDBACK = 5
 MAX_MESSAGE = 160
@@ -52,6 +53,10 @@ _USER = _ENVIRONMENT.from_string("""\
 {{ fence }}
 {{ text }}
 {{ fence }}
+{% if ids %}
+
+{{ ids }}
+{% endif %}
 {% if feedback %}
 
 An earlier answer for this document was not accepted:
@@ -65,7 +70,7 @@ Answer again with a JSON object that does not repeat this.
 
 def system_prompt(schema: DocumentSchema, abstain: Abstain = "none") -> str:
     """The message that all documents of a schema share: instructions, schema, examples, in this order."""
-    body = {key: value for key, value in schema.body.items() if key not in ("$schema", "$id")}
+    body = {key: value for key, value in schema.asked.items() if key not in ("$schema", "$id")}
     examples = [{"document": item.document, "answer": _compact(item.record)} for item in schema.examples]
     told = {"instructions": schema.instructions, "schema": _compact(body), "abstain": _ABSTAIN[abstain]}
     return _SYSTEM.render(**told, examples=examples).rstrip()
@@ -73,9 +78,14 @@ def system_prompt(schema: DocumentSchema, abstain: Abstain = "none") -> str:
 
 def render(text: str, plan: DecodingPlan, told: Sequence[Problem] = (), *, cite: str = "none") -> Prompt:
     """The prompt of one attempt on a document's text. Feedback stands after the document, so that a retry shares its
-    prefix."""
+    prefix.
+
+    `cite` gives the document's `lines` or `paragraphs` ids to cite (`pipeline.steps.cite`).
+    """
+    given = passages(text, cite)
+    text, ids = (numbered(text, given), told_of(given, cite)) if given.starts else (text, "")
     feedback = [_feedback(problem) for problem in told[:MAX_FEEDBACK]]
-    user = _USER.render(fence=_fence(text), text=text, feedback=feedback)
+    user = _USER.render(fence=_fence(text), text=text, ids=ids, feedback=feedback)
     return Prompt(system=plan.prefix, user=user.rstrip("\n"))
 
 

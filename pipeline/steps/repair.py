@@ -1,158 +1,169 @@
 """Repair: make JSON of a finished but malformed answer, and leave a trace of every change.
 
-Only answers that ended with `stop` off the constrained path get here. Taking fences and blanks away leaves the answer
-as the model gave it. JSON that stands in prose may be an example or a draft rather than the answer, and json-repair
-changes text: either makes the document degraded at best.
+Only answers that ended with `stop` off the constrained path get here. What a repair leaves of the status:
+
+- Fences, blanks and byte-order marks taken away, or closers added after a finished value at the end: as it was. Text,
+  true, false, null and a closed container are finished; a number is not quite, since digits may have been to come, nor
+  is anything after a comma, a colon, a key, an opener or inside a string.
+- JSON in prose, which may be an example or a draft; JSON inside a JSON string; commas, quotes or other closers
+  added or taken away; True, False and None; comments; control characters: degraded, with each kind named, and each
+  leaf marked whose literal does not stand in the answer.
+- Anything that would change, drop or invent a key or a scalar: not done.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import re
-from collections.abc import Iterator
 
-from pipeline.records import Completion, Draft, JsonValue, Problem, Repair
-from pipeline.steps.parse import Unparsable, check_bounds, loads
+from pipeline.records import Completion, Draft, Field, Problem, Repair
+from pipeline.schema.plan import DecodingPlan
+from pipeline.steps.aligned import aligned, leaves
+from pipeline.steps.in_string import take_out
+from pipeline.steps.parse import odd
+from pipeline.steps.relaxed import Relaxed, relax
+from pipeline.steps.strict import Read, Unparsable, check_bounds, read
+from pipeline.steps.unwrap import holds_several, unwrap
 
 MAX_REPAIRABLE_CHARACTERS = 1 << 12
-"""json-repair's time grows with the square of the text and worse: at this size the worst found should
+"""For json-repair only, whose time grows with the square of the text and worse: at this size the worst found should
 take about half a second (scaled from 7 s at 16 kB; tests hold it below 4 s)."""
 MAX_NAMED_REPAIRS = 20
-_FENCED = re.compile(r"```[A-Za-z0-9_-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
-_NO_PROSE = re.compile(r"^[ \t]*```[A-Za-z0-9_-]*[ \t]*$|[\s\ufeff]+", re.MULTILINE)  # half a fence is no prose either
-_MARK = re.compile(r'\\.|["{}\[\]]', re.DOTALL)
-_ESCAPED = re.compile(r"(?:\\u[0-9a-fA-F]{4})+|\\.")
-_NUMBER = re.compile(r"(?<![\w.+-])-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.+-])")
-_PUNCTUATION = re.compile(r"[\s{}\[\]:,\"'\\`“”]+")
 
 
-def repair(draft: Draft, completion: Completion, attempt: int) -> Draft:
-    """The draft with a value, where one can be had; otherwise the draft as it came."""
-    if draft.parsed or completion.finish_reason != "stop" or [p.code for p in draft.problems] != ["not_json"]:
+def repair(draft: Draft, completion: Completion, attempt: int, plan: DecodingPlan | None = None) -> Draft:
+    """The draft with a value, where one can be had; otherwise the draft as it came.
+
+    With a plan, JSON inside strings that the schema refuses as strings is taken out of them.
+    """
+    if completion.constrained or completion.finish_reason != "stop":
         return draft
-    found = _unwrap(completion.text)
-    if found is None:
+    if not draft.parsed and [problem.code for problem in draft.problems] in (["not_json"], ["no_json"]):
+        draft = _mended(draft, completion.text, attempt)
+    return take_out(draft, plan, attempt) if draft.parsed and plan is not None else draft
+
+
+def _mended(draft: Draft, answer: str, attempt: int) -> Draft:
+    candidate = unwrap(answer)
+    if candidate is None:
+        if holds_several(answer):
+            message = "the answer holds several JSON values; nobody can tell which is meant"
+            return dataclasses.replace(draft, problems=(Problem("multiple_json", message=message, attempt=attempt),))
         return draft
-    candidate, prose = found
-    around = len(completion.text.strip()) - len(candidate)
-    removed = Repair("wrapper_removed", detail=f"{around} characters around the JSON", attempt=attempt)
-    message = f"{prose} characters of other text stood around the JSON"
+    message = f"{candidate.prose} characters of other text stood around the JSON"
+    detail = f"{candidate.around} characters around the JSON"
     unwrapped = Draft(
-        problems=(Problem("wrapped_in_prose", message=message, attempt=attempt),) if prose else (),
-        repairs=(removed,) if around else (),
+        problems=(Problem("wrapped_in_prose", message=message, attempt=attempt),) if candidate.prose else (),
+        repairs=(Repair("wrapper_removed", detail=detail, attempt=attempt),) if candidate.around > 0 else (),
     )
     try:
-        return dataclasses.replace(unwrapped, value=loads(candidate), parsed=True)
+        return _add(unwrapped, candidate.text, read(candidate.text), attempt)
     except Unparsable as error:
         if error.code != "not_json":
-            return dataclasses.replace(draft, problems=(Problem(error.code, message=str(error), attempt=attempt),))
-    return _with_json_repair(draft, candidate, unwrapped, attempt)
+            return _with_code(draft, error, attempt)
+    return _relaxed(draft, candidate.text, unwrapped, attempt)
 
 
-def _unwrap(text: str) -> tuple[str, int] | None:
-    """The one JSON candidate in an answer, and how many characters of prose, not fences and blanks, are around it.
+def _relaxed(draft: Draft, text: str, unwrapped: Draft, attempt: int) -> Draft:
+    """What a change of form alone makes of it; else what json-repair does, if it keeps to that."""
+    unescaped = _unescaped(text)
+    if unescaped is not None:
+        problem = Problem("json_in_string", message="its quotes were escaped", attempt=attempt)
+        change = Repair("unescaped", detail="as if inside a JSON string", attempt=attempt)
+        return _add(unwrapped, *unescaped, attempt, problems=(problem,), repairs=(change,))
+    relaxed = relax(text)
+    if relaxed is None:
+        return _with_json_repair(draft, text, unwrapped, attempt)
+    try:
+        found = read(relaxed.text)
+    except Unparsable as error:
+        return draft if error.code == "not_json" else _with_code(draft, error, attempt)
+    only_closed = relaxed.changes.keys() == {"closed"} and not relaxed.ends_with_number
+    problem = Problem("json_repaired", message=_told(relaxed), attempt=attempt)
+    mended = _add(
+        unwrapped,
+        relaxed.text,
+        found,
+        attempt,
+        problems=() if only_closed else (problem,),
+        repairs=_named(relaxed, attempt),
+    )
+    changed = [pointer for (pointer, _), same in zip(leaves(found.value), relaxed.as_is, strict=True) if not same]
+    return dataclasses.replace(mended, fields=_marks(changed))
 
-    The candidate is the only fenced block, or the only thing in brackets; None if that is ambiguous. Brackets that
-    never close run to the end of the text.
-    """
-    blocks = list(_FENCED.finditer(text))
-    if len(blocks) > 1:
+
+def _named(relaxed: Relaxed, attempt: int) -> tuple[Repair, ...]:
+    return tuple(Repair(kind, detail=f"{count} times", attempt=attempt) for kind, count in relaxed.changes.items())
+
+
+def _told(relaxed: Relaxed) -> str:
+    return "to make the answer JSON: " + ", ".join(kind.replace("_", " ") for kind in relaxed.changes)
+
+
+def _unescaped(text: str) -> tuple[str, Read] | None:
+    r"""The text without one level of escapes, where all its quotes are escaped: `{\"a\": 1}`."""
+    if text.count('\\"') == 0 or text.count('\\"') != text.count('"'):
         return None
-    inner = blocks[0][1] if blocks else text
-    outside = [text[: blocks[0].start()], text[blocks[0].end() :]] if blocks else []
-    start = re.search(r"[{\[]", inner)
-    if start is None:
+    try:
+        inner = json.loads(f'"{text}"', strict=False)
+        return inner, read(inner)
+    except ValueError:
         return None
-    end = _end_of_brackets(inner, start.start())
-    if re.search(r"[{\[]", inner[end:]):
-        return None
-    prose = _NO_PROSE.sub("", "\n".join([*outside, inner[: start.start()], inner[end:]]))
-    return inner[start.start() : end].rstrip(), len(prose)
-
-
-def _end_of_brackets(text: str, start: int) -> int:
-    depth, in_string = 0, False
-    for match in _MARK.finditer(text, start):
-        mark = match[0]
-        if mark == '"':
-            in_string = not in_string
-        elif not in_string and len(mark) == 1:
-            depth += 1 if mark in "{[" else -1
-            if depth == 0:
-                return match.end()
-    return len(text)
 
 
 def _with_json_repair(draft: Draft, text: str, unwrapped: Draft, attempt: int) -> Draft:
     import json_repair
 
-    if len(text) > MAX_REPAIRABLE_CHARACTERS:
-        return draft
+    if len(text) > MAX_REPAIRABLE_CHARACTERS or text[-1:] not in ("}", "]"):
+        return draft  # an open end is not closed by guessing: what is certain of it, layer 3 keeps
     try:
         check_bounds(text)
         value, log = json_repair.loads(text, skip_json_loads=True, logging=True)
-        value = loads(json.dumps(value))  # strict again: json-repair makes infinities, and halves surrogate pairs
+        # Strict again: json-repair makes infinities, and halves surrogate pairs. Digits are looked at in the raw text.
+        found = Read(read(json.dumps(value)).value, has_long_numbers=True)
     except (Unparsable, ValueError, RecursionError, IndexError, TypeError, AttributeError, KeyError) as error:
         # json-repair promises to raise nothing; its issue tracker knows better. The document keeps its problem.
         return _not_repaired(draft, "repair_failed", repr(error)[:200], attempt)
-    if not isinstance(value, dict | list) or not value:
+    if not isinstance(found.value, dict | list) or not found.value:
         return draft
-    if not _says_the_same(text, value):
-        return _not_repaired(draft, "repair_refused", "it changed or dropped content", attempt)
+    changed = aligned(text, found.value)
+    if changed is None:
+        return _not_repaired(draft, "repair_refused", "it would change or drop content", attempt)
     notes = [str(entry.get("text", entry))[:200] for entry in log] or ["punctuation changed, without further notes"]
     count = len(notes)
     if count > MAX_NAMED_REPAIRS:
         notes[MAX_NAMED_REPAIRS:] = [f"{count - MAX_NAMED_REPAIRS} further changes"]
-    named = [Repair("json_repair", detail=note, attempt=attempt) for note in notes]
+    named = tuple(Repair("json_repair", detail=note, attempt=attempt) for note in notes)
     problem = Problem("json_repaired", message=f"{count} changes made the answer JSON", attempt=attempt)
-    problems, repairs = (*unwrapped.problems, problem), (*unwrapped.repairs, *named)
-    return Draft(value=value, parsed=True, problems=problems, repairs=repairs)
+    mended = _add(unwrapped, text, found, attempt, problems=(problem,), repairs=named)
+    return dataclasses.replace(mended, fields=_marks(changed))
+
+
+def _add(
+    unwrapped: Draft,
+    text: str,
+    found: Read,
+    attempt: int,
+    *,
+    problems: tuple[Problem, ...] = (),
+    repairs: tuple[Repair, ...] = (),
+) -> Draft:
+    return Draft(
+        value=found.value,
+        parsed=True,
+        problems=(*unwrapped.problems, *problems, *odd(text, found, attempt)),
+        repairs=(*unwrapped.repairs, *repairs),
+    )
+
+
+def _marks(pointers: list[str]) -> tuple[Field, ...]:
+    return tuple(Field(pointer, touched=True) for pointer in pointers)
+
+
+def _with_code(draft: Draft, error: Unparsable, attempt: int) -> Draft:
+    problem = Problem(error.code, error.pointer, str(error), attempt)
+    return dataclasses.replace(draft, problems=(problem,))
 
 
 def _not_repaired(draft: Draft, kind: str, detail: str, attempt: int) -> Draft:
     return dataclasses.replace(draft, repairs=(*draft.repairs, Repair(kind, detail=detail, attempt=attempt)))
-
-
-def _says_the_same(text: str, value: JsonValue) -> bool:
-    """Whether a repaired value holds every key, scalar and container of the text, in order, and none besides.
-
-    json-repair reads 00123 as 123, keeps the last of two equal keys, invents "" where a value is missing, and makes a
-    list of an object that lacks one. A repair may add quotes, commas and closers; it may not do that.
-    """
-    openers = json.dumps(value)
-    if any(text.count(opener) != openers.count(opener) for opener in "{["):
-        return False
-    scalars = list(_scalars(value))
-    invented = scalars.count("") > sum(text.count(quotes) for quotes in ('""', "''"))
-    return not invented and _substance(_ESCAPED.sub(_unescaped, text)) == _substance(", ".join(scalars))
-
-
-def _scalars(value: JsonValue) -> Iterator[str]:
-    if isinstance(value, dict):
-        for key, child in value.items():
-            yield key
-            yield from _scalars(child)
-    elif isinstance(value, list):
-        for child in value:
-            yield from _scalars(child)
-    else:
-        yield value if isinstance(value, str) else json.dumps(value)
-
-
-def _substance(text: str) -> str:
-    """What is left of JSON, or of its keys and scalars, without punctuation, blanks and case; numbers in one form."""
-    text = _PUNCTUATION.sub("", _NUMBER.sub(_canonical_number, text)).casefold()
-    return text.replace("none", "null")
-
-
-def _canonical_number(match: re.Match[str]) -> str:
-    number = match[0]
-    return number if number.lstrip("-").isdigit() else repr(float(number))
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    try:
-        return str(json.loads(f'"{match[0]}"'))
-    except ValueError:
-        return match[0]

@@ -6,32 +6,42 @@ import dataclasses
 from collections.abc import Sequence
 
 from pipeline.job import ExtractConfig
-from pipeline.records import STATUSES, Document, Draft, Outcome, Problem, Status
+from pipeline.records import STATUSES, Document, Draft, JsonValue, Outcome, Problem, Repair, Status
 from pipeline.schema.fingerprint import digest
 from pipeline.schema.plan import DecodingPlan
+from pipeline.schema.walk import unescape
 from pipeline.steps.codes import CODES, cap_of, worst
-from pipeline.steps.retry import Step
+from pipeline.steps.retry import Step, answers_of
 
 MAX_WORDS = 500
 
+DECLARED = frozenset({"document_cleaned"})
+"""Kinds of changes that the job asks for: they mend no answer, and a first pass stays one."""
+
 
 def route(
-    document: Document, plan: DecodingPlan, steps: Sequence[Step], chosen: Step | None, config: ExtractConfig
+    document: Document,
+    plan: DecodingPlan,
+    steps: Sequence[Step],
+    chosen: Step | None,
+    config: ExtractConfig,
+    before: Sequence[Repair] = (),
 ) -> Outcome:
-    """The outcome: `chosen` is the attempt whose record it holds, None if there is none to hold."""
+    """The outcome: `chosen` is the attempt whose record it holds, None if there is none to hold. `before` are changes
+    to the document's text, made before any attempt."""
     draft = chosen.draft if chosen else Draft()
     status = status_of(draft, document.problems)
     if status == "degraded" and not config.policy.degraded:
         status = "rejected"
     told = [problem for step in steps for problem in step.draft.problems]
-    changed = [change for step in steps for change in step.draft.repairs]
+    changed = [*before, *(change for step in steps for change in step.draft.repairs)]
     held = status != "rejected"
     return Outcome(
         document_id=document.id,
         source=document.source,
         schema=document.schema,
         status=status,
-        layer=_layer(draft, chosen, status),
+        layer=_layer(steps, chosen, status),
         record=draft.value if held else None,
         problems=(*document.problems, *told, *(p for p in draft.problems if p not in told)),
         repairs=(*changed, *(r for r in draft.repairs if r not in changed)),
@@ -45,15 +55,71 @@ def route(
 
 
 def best(steps: Sequence[Step], document: Document) -> Step | None:
-    """The attempt whose answer is worth most, the latest of equals; None if no answer is worth anything."""
-    ranked = [(STATUSES.index(status_of(step.draft, document.problems)), -step.attempt.number, step) for step in steps]
-    rank, _, step = min(ranked, key=lambda item: item[:2], default=(len(STATUSES), 0, None))
-    return step if rank < STATUSES.index("rejected") else None
+    """The attempt whose answer is worth most; None if no answer is worth anything.
+
+    The status comes first, then, of what layer 3 kept, how much it is, then how few problems keep the record from
+    being valid; the latest of equals. So a later attempt never displaces a better one.
+    """
+    judged = [_with_withdrawals(step, steps[:place]) for place, step in enumerate(steps)]
+    ranked = [(_worth(step, document), step) for step in judged]
+    worth, step = min(ranked, key=lambda item: item[0], default=((len(STATUSES), 0, 0, 0), None))
+    return step if worth[0] < STATUSES.index("rejected") else None
+
+
+def _worth(step: Step, document: Document) -> tuple[int, int, int, int]:
+    """Less is better."""
+    draft = step.draft
+    faults = sum(cap_of(problem, salvaged=draft.salvaged) != "valid" for problem in draft.problems)
+    kept = _leaves(draft.value) if draft.salvaged else 0
+    return STATUSES.index(status_of(draft, document.problems)), -kept, faults, -step.attempt.number
+
+
+def _leaves(value: JsonValue) -> int:
+    """How many values a value holds that hold no others."""
+    count, todo = 0, [value]
+    while todo:
+        item = todo.pop()
+        inner = list(item.values()) if isinstance(item, dict) else item if isinstance(item, list) else None
+        count += inner is None
+        todo += inner or ()
+    return count
+
+
+def _with_withdrawals(step: Step, earlier: Sequence[Step]) -> Step:
+    """The step with a problem for each value that an earlier answer abstained from and that nothing supports now: no
+    retry makes a value out of "the document does not say"."""
+    draft = step.draft
+    before = {p.pointer for other in earlier for p in other.draft.problems if p.code == "abstained"}
+    before -= {p.pointer for p in draft.problems if p.code == "abstained"}
+    if not before or not draft.parsed:
+        return step
+    found = {field.pointer for field in draft.fields if field.match not in ("", "none")}
+    told = "an earlier answer said that the document does not say this, and nothing found in it does"
+    withdrawn = tuple(
+        Problem("abstention_withdrawn", pointer, told, step.attempt.number)
+        for pointer in sorted(before - found)
+        if _holds(draft.value, pointer)
+    )
+    known = {(p.code, p.pointer) for p in draft.problems}
+    new = tuple(problem for problem in withdrawn if (problem.code, problem.pointer) not in known)
+    return dataclasses.replace(step, draft=dataclasses.replace(draft, problems=(*draft.problems, *new)))
+
+
+def _holds(value: JsonValue, pointer: str) -> bool:
+    """Whether a value other than null stands at a JSON pointer."""
+    for part in map(unescape, pointer.split("/")[1:]):
+        if isinstance(value, dict):
+            value = value.get(part)
+        elif isinstance(value, list) and part.isdecimal() and len(part) < 10 and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return False
+    return value is not None
 
 
 def failed(document: Document, plan: DecodingPlan, steps: Sequence[Step], error: Exception) -> Outcome:
     """The outcome of a document on which a step raised: rejected, with what was raised, and all that is known."""
-    problem = Problem("pipeline_failed", message=f"{type(error).__name__}: {error}"[:500], attempt=len(steps) + 1)
+    problem = Problem("pipeline_failed", message=f"{type(error).__name__}: {error}"[:500], attempt=len(steps))
     tried = [problem for step in steps for problem in step.draft.problems]
     return Outcome(
         document_id=document.id,
@@ -96,10 +162,12 @@ def status_of(draft: Draft, before: Sequence[Problem] = ()) -> Status:
     return worst(cap_of(problem, salvaged=draft.salvaged) for problem in (*before, *draft.problems))
 
 
-def _layer(draft: Draft, chosen: Step | None, status: Status) -> int:
-    """Which layer produced the record: 1 first pass, 2 repaired or retried, 3 salvaged, 0 none did."""
+def _layer(steps: Sequence[Step], chosen: Step | None, status: Status) -> int:
+    """Which layer produced the record: 1 the model's first answer, 2 repaired or retried, 3 salvaged, 0 none did."""
     if status == "rejected" or chosen is None:
         return 0
-    if draft.salvaged:
+    if chosen.draft.salvaged:
         return 3
-    return 2 if chosen.attempt.number > 1 or draft.repairs else 1
+    first = next((step.attempt.number for step in answers_of(steps)), chosen.attempt.number)
+    mended = any(change.kind not in DECLARED for change in chosen.draft.repairs)
+    return 2 if chosen.attempt.number > first or mended else 1

@@ -1,123 +1,179 @@
-"""Salvage: layer 3. Keep the top-level members that are certain, name each one that is not, invent nothing.
+"""Salvage: layer 3. Keep what is certain at every depth, name each thing that is not, invent nothing.
 
-A member is certain if the text shows where it ends and the record without the others satisfies the schema, but for
-members that are missing. A list that was cut is not kept in part: nobody could tell it from a complete one.
+Of an answer that was cut or broken, that is what its text shows to be complete; of one that breaks the schema, all but
+what the schema refuses. A member goes alone. An item of a list goes whole if the schema requires what it lost, and the
+list is marked incomplete; the places of a list that is a tuple mean something, so such a list goes as a whole.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
-from pipeline.records import Draft, Problem, Repair
+from pipeline.records import Draft, Field, JsonValue, Problem, Repair
+from pipeline.schema.alongside import Part
 from pipeline.schema.plan import DecodingPlan
-from pipeline.schema.walk import escape, unescape
+from pipeline.schema.validator import PatternTimeout
+from pipeline.schema.walk import escape
+from pipeline.steps.certain import Certain, certain
 from pipeline.steps.codes import CODES
-from pipeline.steps.parse import Unparsable, check_bounds, loads
+from pipeline.steps.degenerate import periodic_tail
+from pipeline.steps.lenient import declared_names, find, is_open, known_parts, least_items, required_names
+from pipeline.steps.normalise import normalise
+from pipeline.steps.prune import Pruned, prune
 from pipeline.steps.retry import Step
-from pipeline.steps.validate import find_problems, judge_of
 
-_BLANK = " \t\r\n"
+MAX_ROUNDS = 8
+"""Of finding what has to go, since what is left may break the schema anew. After so many nothing is kept."""
+MAX_NAMED = 200
+"""Things left out that are named one by one."""
+_UNCERTAIN = "not in the part of the answer that is certain"
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    pruned: Pruned
+    parts: list[Part]
+    dropped: dict[str, str] = field(default_factory=dict)
+    abstained: tuple[Problem, ...] = ()
 
 
 def salvage(step: Step, plan: DecodingPlan) -> Draft | None:
-    """What can be kept of one attempt, marked `salvaged`, or None if that is nothing."""
-    draft = step.draft
+    """What can be kept of one attempt, normalised and marked `salvaged`, or None if that is nothing."""
+    draft, number = step.draft, step.attempt.number
     codes = [CODES[problem.code] for problem in draft.problems]
     if not any(code.salvageable for code in codes):
         return None
     if any(code.cap == "rejected" and not code.salvageable for code in codes):
         return None
-    members = draft.value if draft.parsed else finished_members(step.attempt.raw_text)
-    if not isinstance(members, dict) or not _is_record(plan.acceptance):
+    found = Certain(draft.value, (), ()) if draft.parsed else _certain(step)
+    if found is None or not isinstance(found.value, dict | list):
         return None
-    cut = [] if draft.parsed else [name for name in _declared(plan.acceptance) if name not in members]
-    kept, dropped = _drop_invalid(members, plan)
-    if not kept:
+    base = draft if draft.parsed else normalise(Draft(value=found.value, parsed=True), plan, number)
+    kept = _keep(base.value, found, plan, number)
+    if kept is None:
         return None
-    problems = [Problem("field_dropped", f"/{escape(name)}", reason, step.attempt.number) for name, reason in dropped]
-    problems += [
-        Problem("required_missing", f"/{escape(name)}", "required, but not certain", step.attempt.number)
-        for name in plan.acceptance.get("required", ())
-        if name not in kept
-    ]
-    reason = "not in the part of the answer that is certain"
-    repairs = [Repair("salvaged", f"/{escape(name)}", reason, step.attempt.number) for name in cut]
+    problems, repairs = _told(kept, found, number)
+    told = draft.problems if draft.parsed else (*draft.problems, *base.problems)
     return Draft(
-        value=kept,
+        value=kept.pruned.value,
         parsed=True,
         salvaged=True,
-        problems=(*draft.problems, *problems),
+        problems=tuple(dict.fromkeys((*told, *kept.abstained, *problems))),
         repairs=(*draft.repairs, *repairs),
+        fields=_moved(base.fields, kept.pruned),
     )
 
 
-def finished_members(text: str) -> dict[str, Any]:
-    """The members of a top-level object that the text shows to be finished: a comma or the brace follows them.
+def _certain(step: Step) -> Certain | None:
+    """What is certain of an answer that could not be parsed; of one that went round in circles, the first round."""
+    text, codes = step.attempt.raw_text, {problem.code for problem in step.draft.problems}
+    if "repetition" not in codes:
+        return certain(text)
+    tail = periodic_tail(text, sure=step.attempt.finish_reason == "repetition")
+    return certain(text, end=tail.second if tail else None, distinct=tail is None)
 
-    `{"a": 1, "b": "x` gives {"a": 1}; `{"a": 12` gives {}, since more digits may have followed. Text with anything
-    before or after the object, or with a repeated key, gives {}.
-    """
-    members: dict[str, Any] = {}
+
+def _keep(value: JsonValue, found: Certain, plan: DecodingPlan, attempt: int) -> _Kept | None:
+    """The value without what the schema refuses; None if that leaves nothing, or names nothing that could go."""
+    dropped: dict[str, str] = {}
+    tuples = "prefixItems" in json.dumps(plan.acceptance)
     try:
-        check_bounds(text)
-    except Unparsable:
-        return members
-    decoder = json.JSONDecoder()
-    position = _skip(text, 0)
-    if not text.startswith("{", position):
-        return members
-    while True:
-        try:
-            key, position = decoder.raw_decode(text, _skip(text, position + 1))
-            colon = _skip(text, position)
-            if not isinstance(key, str) or not text.startswith(":", colon) or key in members:
-                return {} if key in members else members
-            start = _skip(text, colon + 1)
-            _, end = decoder.raw_decode(text, start)
-            value = loads(text[start:end])  # strict: what parse refuses is not certain either
-        except (ValueError, Unparsable):
-            return members
-        position = _skip(text, end)
-        if position >= len(text) or text[position] not in ",}":
-            return members
-        members[key] = value
-        if text[position] == "}":  # more text after the end: nobody can tell which part is the answer
-            return members if _skip(text, position + 1) == len(text) else {}
+        for _ in range(MAX_ROUNDS):
+            pruned = prune(value, dropped)
+            if not pruned.value:
+                return None
+            findings = find(pruned.value, plan, attempt)
+            parts = [] if findings.refused else list(known_parts(pruned.value, plan))
+            refused = findings.refused or _too_little(parts, {*found.cut, *pruned.shortened})
+            if not refused:
+                gone = dict.fromkeys(pruned.emptied, "nothing of it is left")
+                return _Kept(pruned, parts, {**dropped, **gone}, findings.abstained)
+            if "" in refused:
+                return None
+            for pointer, why in refused.items():
+                place = _of_tuple(pruned.value, pointer) if tuples else pointer
+                if place == "":
+                    return None
+                dropped[pruned.origin[place]] = why
+    except PatternTimeout:
+        return None
+    return None
 
 
-def _skip(text: str, position: int) -> int:
-    while position < len(text) and text[position] in _BLANK:
-        position += 1
-    return position
+def _too_little(parts: Iterable[Part], incomplete: set[str]) -> dict[str, str]:
+    """Items of lists that lack what the schema requires of them, and whole lists with fewer items than it does."""
+    refused: dict[str, str] = {}
+    item_of = {"": ""}
+    kinds: dict[str, bool] = {}
+    for part in parts:
+        parent = part.pointer.rpartition("/")[0]
+        if part.pointer:
+            item_of[part.pointer] = part.pointer if kinds[parent] else item_of[parent]
+        kinds[part.pointer] = isinstance(part.value, list)
+        if isinstance(part.value, dict):
+            missing = [name for name in required_names(part) if name not in part.value]
+            if missing and item_of[part.pointer]:
+                refused[item_of[part.pointer]] = f"required: {', '.join(missing)} missing"
+        elif isinstance(part.value, list) and part.pointer not in incomplete and len(part.value) < least_items(part):
+            refused[part.pointer] = "minItems: not satisfied"
+    return refused
 
 
-def _drop_invalid(members: dict[str, Any], plan: DecodingPlan) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """The members without those that the judge objects to; nothing is kept if an objection names no member."""
-    kept = dict(members)
-    dropped: list[tuple[str, str]] = []
-    for _ in range(len(members) + 1):
-        objections = [p for p in find_problems(kept, judge_of(plan), 0) if not _about_absence(p)]
-        if not objections:
-            return kept, dropped
-        named = {unescape(p.pointer.split("/")[1]): p.message for p in objections if p.pointer}
-        named = {name: reason for name, reason in named.items() if name in kept}
-        if not named:
-            return {}, dropped
-        for name, reason in named.items():
-            del kept[name]
-            dropped.append((name, reason))
-    return {}, dropped
+def _of_tuple(value: JsonValue, pointer: str) -> str:
+    """The pointer of the outermost list on the way to a place, or the place itself if it is in none."""
+    here = ""
+    for step in pointer.split("/")[1:]:
+        if isinstance(value, list):
+            return here
+        value = value[step.replace("~1", "/").replace("~0", "~")]
+        here += f"/{step}"
+    return pointer
 
 
-def _about_absence(problem: Problem) -> bool:
-    return problem.pointer == "" and problem.message.startswith("required:")
+def _told(kept: _Kept, found: Certain, attempt: int) -> tuple[list[Problem], list[Repair]]:
+    """All that is missing, as problems, and once more as what was done."""
+    now = {old: new for new, old in kept.pruned.origin.items()}
+    cut = {now[pointer] for pointer in found.cut if pointer in now}
+    lists = {part.pointer for part in kept.parts if isinstance(part.value, list)}
+    members = [pointer for pointer in found.left_out if pointer.rpartition("/")[0] not in lists]
+    dropped = {**dict.fromkeys(members, _UNCERTAIN), **kept.dropped}
+    problems = [Problem("field_dropped", pointer, reason, attempt) for pointer, reason in dropped.items()]
+    omitted = {**dict.fromkeys(found.left_out, _UNCERTAIN), **kept.dropped}
+    for part in kept.parts:
+        if part.pointer in lists and (part.pointer in cut or part.pointer in kept.pruned.shortened):
+            message = f"{len(part.value)} items are certain, others may be missing"
+            problems.append(Problem("list_incomplete", part.pointer, message, attempt))
+        elif isinstance(part.value, dict):
+            problems += _missing(part, attempt, is_cut=part.pointer in cut)
+            absent = [name for name in declared_names(part) if name not in part.value] if part.pointer in cut else []
+            for name in absent:
+                omitted.setdefault(f"{part.pointer}/{escape(name)}", _UNCERTAIN)
+    repairs = [Repair("salvaged", pointer, reason, attempt) for pointer, reason in omitted.items()]
+    return _bounded(problems, attempt), repairs[:MAX_NAMED]
 
 
-def _is_record(schema: Mapping[str, Any]) -> bool:
-    return schema.get("type") == "object" and bool(schema.get("properties"))
+def _missing(part: Part, attempt: int, *, is_cut: bool) -> list[Problem]:
+    absent = [name for name in required_names(part) if name not in part.value]
+    problems = [
+        Problem("required_missing", f"{part.pointer}/{escape(name)}", "required, but not certain", attempt)
+        for name in absent
+    ]
+    if is_cut and is_open(part):
+        problems.append(Problem("field_dropped", part.pointer, "cut: further members may be missing", attempt))
+    return problems
 
 
-def _declared(schema: Mapping[str, Any]) -> list[str]:
-    return list(schema.get("properties", {}))
+def _bounded(problems: list[Problem], attempt: int) -> list[Problem]:
+    if len(problems) <= MAX_NAMED:
+        return problems
+    more = Problem("field_dropped", "", f"and {len(problems) - MAX_NAMED} more are left out", attempt)
+    return [*problems[:MAX_NAMED], more]
+
+
+def _moved(fields: Iterable[Field], pruned: Pruned) -> tuple[Field, ...]:
+    """What is known about the leaves that are left, where they are now."""
+    now = {old: new for new, old in pruned.origin.items()}
+    return tuple(dataclasses.replace(known, pointer=now[known.pointer]) for known in fields if known.pointer in now)

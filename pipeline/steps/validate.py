@@ -1,19 +1,30 @@
-"""Validate: a parsed value against the acceptance schema (2020-12, formats on) and against its columns."""
+"""Validate: a parsed value against the acceptance schema (2020-12, formats on) and against its columns.
+
+On a constrained path a violation of what the grammar was to hold is no business finding but an alarm. That is judged as
+the model wrote it, against what it was asked: abstentions, sites that the plan leaves, values that a normaliser changed
+or a repair touched raise none.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from typing import Any
 
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 
+from pipeline.errors import EngineError
 from pipeline.records import Draft, JsonValue, Problem
 from pipeline.schema.columns import Column, column_of, misfits
+from pipeline.schema.formats import format_checker
+from pipeline.schema.normalised import restored
 from pipeline.schema.plan import DecodingPlan
+from pipeline.schema.shape.announced import unannounced
 from pipeline.schema.shape.policy import NOT_APPLICABLE, Abstain
 from pipeline.schema.validator import PatternTimeout, validator_of
 from pipeline.schema.walk import escape
@@ -23,12 +34,37 @@ MAX_REASON = 120
 MAX_ERRORS = 1000
 
 
+BAD = {
+    "date": "2024-02-30",
+    "time": "25:00:00Z",
+    "date-time": "yesterday",
+    "duration": "1 day",
+    "uuid": "2eb8aa08",
+    "ipv4": "300.1.1.1",
+    "ipv6": "12345::",
+    "email": "nobody",
+    "idn-email": "nobody",
+    "hostname": "-a-",
+    "uri": "not a uri",
+    "uri-reference": "not a uri",
+    "iri": "not an iri",
+    "iri-reference": "not an iri",
+    "json-pointer": "a",
+    "relative-json-pointer": "-1",
+    "regex": "(",
+    "idn-hostname": "-a-",
+    "uri-template": "{",
+}
+"""A value for each format that schemas may rely on, which a sound installation refuses."""
+
+
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """The validator and the columns of one schema, built once."""
+    """The validators of what is accepted and of what was asked, and the columns of one schema, built once."""
 
     validator: Validator
     column: Column
+    asked: Validator
 
 
 _JUDGES: dict[tuple[str, str], Judge] = {}
@@ -36,21 +72,49 @@ _JUDGES: dict[tuple[str, str], Judge] = {}
 
 
 def judge_of(plan: DecodingPlan) -> Judge:
-    """The judge of a plan's acceptance schema."""
+    """The judge of a plan's acceptance schema.
+
+    Raises:
+        EngineError: formats are not checked in this process.
+    """
     key = plan.name, plan.schema_digest
     if key not in _JUDGES:
-        _JUDGES[key] = Judge(validator_of(plan.acceptance), column_of(plan.acceptance))
+        check_formats()
+        accepted = validator_of(plan.acceptance)
+        same = not plan.asked or plan.asked is plan.acceptance or plan.asked == plan.acceptance
+        _JUDGES[key] = Judge(accepted, column_of(plan.acceptance), accepted if same else validator_of(plan.asked))
     return _JUDGES[key]
+
+
+@cache
+def check_formats() -> None:
+    """See to it that this process refuses a bad value of every format: a check whose package is missing passes all.
+
+    Raises:
+        EngineError: it does not.
+    """
+    checker = format_checker()
+    passed = [name for name, bad in BAD.items() if checker.conforms(bad, name)]
+    if passed:
+        raise EngineError(
+            f"formats are not checked in this process: it accepts a bad {', '.join(passed)}. Install the locked "
+            "packages (jsonschema with its extra format-nongpl) on every machine."
+        )
 
 
 def validate(draft: Draft, plan: DecodingPlan, attempt: int, *, constrained: bool = False) -> Draft:
     """The draft with every violation added as a problem, the first MAX_PROBLEMS of them."""
     if not draft.parsed:
         return draft
+    # What no normaliser could read is told as that: "must be a date" would have the model rewrite what is printed.
+    missed = {problem.pointer: problem.message for problem in draft.problems if problem.code == "not_normalised"}
     if plan.abstain == "document" and _says_not_applicable(draft.value, plan):
         found = [Problem("not_applicable", message="the model answered that it is not", attempt=attempt)]
     else:
-        found = list(_bounded(find_problems(draft.value, judge_of(plan), attempt, may_abstain=plan.abstain)))
+        judged = find_problems(draft.value, judge_of(plan), attempt, may_abstain=plan.abstain)
+        found = list(_bounded(iter(dict.fromkeys(_as_missed(problem, missed) for problem in judged))))
+        if constrained and not draft.repairs and any(problem.code == "schema_violation" for problem in found):
+            found = _with_leaks(found, draft, plan, attempt)
     return dataclasses.replace(draft, problems=(*draft.problems, *found)) if found else draft
 
 
@@ -79,6 +143,31 @@ def find_problems(value: JsonValue, judge: Judge, attempt: int, *, may_abstain: 
     yield from violations
     for pointer in halves:
         yield Problem("lone_surrogate", pointer, "holds half of a UTF-16 surrogate pair", attempt)
+
+
+def _as_missed(problem: Problem, missed: Mapping[str, str]) -> Problem:
+    if problem.code != "schema_violation" or problem.pointer not in missed:
+        return problem
+    return dataclasses.replace(problem, message=missed[problem.pointer])
+
+
+def _with_leaks(found: Sequence[Problem], draft: Draft, plan: DecodingPlan, attempt: int) -> list[Problem]:
+    """The problems, where those that a grammar should have prevented are said to be that."""
+    raw = {known.pointer: json.loads(known.raw) for known in draft.fields if known.raw is not None}
+    touched = {known.pointer for known in draft.fields if known.touched}
+    leaks: dict[str, Problem] = {}
+    try:
+        for error in islice(judge_of(plan).asked.iter_errors(restored(draft.value, raw)), MAX_ERRORS):
+            place = _pointer(error)
+            if place in touched or place in leaks or (plan.abstain == "nullable" and _is_abstention(error)):
+                continue
+            for site in unannounced(plan.asked or plan.acceptance, [error], plan.left):
+                words = f"{_reason(error)}; the grammar was to hold {site[0] or '/'} {site[1]}"
+                leaks[place] = Problem("constraint_leaked", place, words[: 2 * MAX_REASON], attempt)
+    except (PatternTimeout, RecursionError):  # then nobody knows; the violation stands as one
+        return list(found)
+    rest = [problem for problem in found if problem.code != "schema_violation" or problem.pointer not in leaks]
+    return [*leaks.values(), *rest][:MAX_PROBLEMS]
 
 
 def _says_not_applicable(value: JsonValue, plan: DecodingPlan) -> bool:

@@ -57,6 +57,10 @@ def test_defaults_fit_a_laptop_and_the_job_cannot_be_changed(tmp_path: Path) -> 
         ({"input": {**JOB["input"], "id_colum": "x"}}, "input.id_colum", "id_column"),
         ({"input": {**JOB["input"], "schema_name": "x"}}, "input.schema_name", "schema"),
         ({"retry": {"max_attempt": 3}}, "retry.max_attempt", "max_attempts"),
+        ({"retry": {"ladder": [{"temprature": 1}]}}, "retry.ladder.0.temprature", "temperature"),
+        ({"sampling": {"narrow": {"max_item": 1}}}, "sampling.narrow.max_item", "max_items"),
+        ({"lookups": [{"pointer": "/a", "path": "p", "colum": "c"}]}, "lookups.0.colum", "column"),
+        ({"engines": {"big": {"engine": "vllm", "dtyp": "x"}}}, "engines.big.vllm.dtyp", "dtype"),
         ({"sampling": {"max_token": 3}}, "sampling.max_token", "max_tokens"),
         ({"policy": {"degrade": True}}, "policy.degrade", "degraded"),
         ({"placement": {"actor": 1}}, "placement.actor", "actors"),
@@ -78,7 +82,7 @@ def test_an_unknown_key_is_named_with_the_nearest_known_one(
 
 def test_a_key_that_is_like_no_other_is_answered_with_all_that_are_known(tmp_path: Path) -> None:
     message = refusal(tmp_path, {**JOB, "policy": {"zzzzzz": 1}})
-    assert "known here: degraded" in message
+    assert "known here: preset, degraded" in message
 
 
 def test_an_engine_file_names_the_nearest_key_too(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterable, Iterator
 
 from pipeline.errors import InputError
-from pipeline.runtime.input.formats import BOM, MISSING, Columns, Row, Span, chunks, decode, lines
+from pipeline.runtime.input.formats import BOM, MISSING, NO_COLUMNS, Columns, Row, Span, chunks, decode, lines
 from pipeline.runtime.input.locate import Place
 
 _HEADER_CHUNK = 1 << 16
@@ -89,6 +89,7 @@ def csv_rows(parts: Iterable[bytes], span: Span, columns: Columns, header: list[
     if span.start == 0:
         next(records, None)
     indexes = [header.index(name) if name in header else None for name in columns.all]
+    others = [(name, header.index(name)) for name in columns.others if name in header]
     end, number = feed.end, span.number
     for fields, raw, fault in records:
         start, end = end, feed.end
@@ -100,5 +101,6 @@ def csv_rows(parts: Iterable[bytes], span: Span, columns: Columns, header: list[
         else:
             picked = [MISSING if i is None or i >= len(fields) else fields[i] for i in indexes]
             text_value, key, schema = picked
-            yield Row(number, start, end, text_value, key, schema, "", not_utf8)
+            more = {name: fields[i] for name, i in others if i < len(fields)} if others else NO_COLUMNS
+            yield Row(number, start, end, text_value, key, schema, "", not_utf8, more)
         number += 1

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import re
+import unicodedata
 from typing import Any
 
 from pipeline.job import InputConfig
-from pipeline.records import Document, Problem
+from pipeline.records import Document, JsonValue, Problem
 from pipeline.runtime.input.formats import MISSING, Row, decode
+from pipeline.runtime.input.values import NOT_STORABLE, json_value
 
 ID_LENGTH = 32
-_NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
+_SHOWS_NOTHING = frozenset("\u115f\u1160\u2800\u3164\uffa0\ufffc\ufffd")
+"""Letters and symbols without a shape of their own: fillers, blanks, and what stands for something absent."""
+_FIRST = 200
 _NAMES = {
     "NoneType": "null",
     "bytes": "bytes",
@@ -62,10 +65,42 @@ def document(row: Row, path: str, source: str, config: InputConfig, *, duplicate
     key, id_problems = identify(row, path, config)
     schema, schema_problems = schema_of(row, config)
     text, text_problems = _text(row, config)
-    problems = id_problems + schema_problems + text_problems
+    columns, column_problems = _columns(row)
+    problems = id_problems + schema_problems + text_problems + column_problems
     if duplicate:
         problems += (Problem("duplicate_id", message=f"the id {key[:80]!r} occurred before in the input"),)
-    return Document(key, text, source, schema, problems)
+    return Document(key, text, source, schema, problems, columns)
+
+
+def shows_nothing(text: str) -> bool:
+    """Whether a text holds no visible character, so that nobody could read anything from it.
+
+    Invisible are white space, controls, zero-width and other format characters, surrogates, fillers and replacement
+    characters, and combining marks, which alone write nothing. Private and unassigned characters count as visible:
+    what they show is not known here.
+    """
+    return not (any(map(_is_visible, text.lstrip()[:_FIRST])) or any(map(_is_visible, set(text))))
+
+
+def _is_visible(character: str) -> bool:
+    category = unicodedata.category(character)
+    return category[0] not in "ZM" and category not in ("Cc", "Cf", "Cs") and character not in _SHOWS_NOTHING
+
+
+def _columns(row: Row) -> tuple[dict[str, JsonValue], tuple[Problem, ...]]:
+    """The other columns as JSON, without those that cannot be taken, of which a problem tells."""
+    columns: dict[str, JsonValue] = {}
+    problems = []
+    for name, raw in row.columns.items():
+        value = json_value(raw)
+        if value.fault:
+            code = "document_not_utf8" if value.not_utf8 else "document_unreadable"
+            problems.append(Problem(code, message=f"column `{name}` {value.fault}"))
+            continue
+        columns[name] = value.json
+        if value.replaced:
+            problems.append(_replaced(value.replaced, f"column `{name}`"))
+    return columns, tuple(problems)
 
 
 def _text(row: Row, config: InputConfig) -> tuple[str, tuple[Problem, ...]]:
@@ -79,19 +114,22 @@ def _text(row: Row, config: InputConfig) -> tuple[str, tuple[Problem, ...]]:
     problems += replaced
     if row.fault:
         return text, (*problems, Problem("document_unreadable", message=row.fault))
-    if not text.strip():
-        message = "the text is empty" if not text else "the text is only white space"
-        return text, (*problems, Problem("document_empty", message=message))
+    if shows_nothing(text):
+        state = "is only white space" if text else "is empty"
+        state = "holds no visible character, only blanks, controls, zero-width or the like" if text.strip() else state
+        return text, (*problems, Problem("document_empty", message=f"the text {state}"))
     return text, problems
 
 
 def _storable(text: str, what: str) -> tuple[str, tuple[Problem, ...]]:
-    """`text` with U+FFFD for NUL and lone surrogates, which Arrow strings and tokenizers do not take."""
-    text, count = _NOT_STORABLE.subn("\ufffd", text)
-    if not count:
-        return text, ()
+    """`text` with U+FFFD for NUL and lone surrogates."""
+    text, count = NOT_STORABLE.subn("\ufffd", text)
+    return text, (_replaced(count, what),) if count else ()
+
+
+def _replaced(count: int, what: str) -> Problem:
     message = f"{count} NUL or lone surrogate character{'s' * (count > 1)} of {what} replaced by U+FFFD"
-    return text, (Problem("document_characters_replaced", message=message),)
+    return Problem("document_characters_replaced", message=message)
 
 
 def _state(value: Any) -> str:

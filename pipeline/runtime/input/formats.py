@@ -6,8 +6,9 @@ Each row carries its range of bytes, so that a slice of a file can be read witho
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from pipeline.runtime.input.locate import Place, readable
@@ -23,11 +24,27 @@ class Missing:
 MISSING = Missing()
 
 
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Stands for a value that cannot be taken; `reason` completes "the column …"."""
+
+    reason: str
+    not_utf8: bool = False
+
+
+class Ambiguous(dict[str, Any]):
+    """A JSON object that repeats a key: it has the last value of each."""
+
+
+NO_COLUMNS: Mapping[str, Any] = MappingProxyType({})
+
+
 class Row(NamedTuple):
     """One row. `number` counts from 0 in its file; [`start`, `end`) are bytes (rows for Parquet).
 
     Columns that were not asked for are MISSING. `fault` says why the row cannot be taken apart (then `text`
-    is the whole row), `not_utf8` which bytes were not UTF-8; both are empty for a good row.
+    is the whole row), `not_utf8` which bytes were not UTF-8; both are empty for a good row. `columns` are the others
+    that were asked for and that the row has.
     """
 
     number: int
@@ -38,15 +55,17 @@ class Row(NamedTuple):
     schema: Any = MISSING
     fault: str = ""
     not_utf8: str = ""
+    columns: Mapping[str, Any] = NO_COLUMNS
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns to take. None: not needed."""
+    """The columns to take. None: not needed. `others` are taken as they are, and never make a row a faulty one."""
 
     text: str | None
     id: str | None
     schema: str | None
+    others: tuple[str, ...] = ()
 
     @property
     def all(self) -> tuple[str | None, str | None, str | None]:
@@ -54,7 +73,7 @@ class Columns:
 
     def names(self) -> list[str]:
         """Those that are needed, each once."""
-        return list(dict.fromkeys(name for name in self.all if name is not None))
+        return list(dict.fromkeys(name for name in (*self.all, *self.others) if name is not None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +139,7 @@ def decode(data: bytes) -> tuple[str, str]:
 
 def jsonl_rows(parts: Iterable[bytes], span: Span, columns: Columns) -> Iterator[Row]:
     """One row per line that is not blank. A line that is not a JSON object is a row with a `fault`."""
-    number, used = span.number, columns.names()
+    number, used = span.number, [name for name in columns.all if name is not None]
     read = _Objects()
     for start, end, line in _json_lines(parts, span.start):
         text, not_utf8 = decode(line)
@@ -130,7 +149,8 @@ def jsonl_rows(parts: Iterable[bytes], span: Span, columns: Columns) -> Iterator
             yield Row(number, start, end, text=text, fault=fault, not_utf8=not_utf8)
         else:
             body, key, schema = (MISSING if name is None else value.get(name, MISSING) for name in columns.all)
-            yield Row(number, start, end, body, key, schema, "", not_utf8)
+            others = read.pick(value, columns.others) if columns.others else NO_COLUMNS
+            yield Row(number, start, end, body, key, schema, "", not_utf8, others)
         number += 1
 
 
@@ -172,6 +192,15 @@ class _Objects:
             return {}, f"the line is JSON of type {type(value).__name__}, not an object"
         return value, ""
 
+    def pick(self, value: dict[str, Any], columns: Sequence[str]) -> dict[str, Any]:
+        """Members of `value`, the object that was read last, without those that it lacks."""
+        twice = {name for name in columns if self.repeated(value, (name,))}
+        return {
+            name: Unreadable("occurs more than once in the row") if name in twice else value[name]
+            for name in columns
+            if name in value
+        }
+
     def repeated(self, value: dict[str, Any], columns: Sequence[str]) -> str:
         """What is wrong with `value`, the object that was read last, if it has one of the columns more than once."""
         if len(value) == len(self._pairs):
@@ -183,7 +212,8 @@ class _Objects:
     def _keep(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         # An object ends after those that it holds, so that the last one is the outermost.
         self._pairs = pairs
-        return dict(pairs)
+        value = dict(pairs)
+        return value if len(value) == len(pairs) else Ambiguous(value)
 
 
 def text_row(parts: Iterable[bytes], path: str) -> Row:

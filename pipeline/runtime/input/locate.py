@@ -94,8 +94,8 @@ def place_of(config: InputConfig) -> Place:
     return _enter(config.path)[0]
 
 
-def locate(config: InputConfig) -> Located:
-    """List the input's files.
+def locate(config: InputConfig, what: str = "input.path") -> Located:
+    """List the input's files. `what` is how messages call the setting that the path stands in.
 
     In a directory, hidden files, those that start with `_` and those of no known suffix are passed over; with
     `input.format` set, only those of another known suffix are.
@@ -103,7 +103,7 @@ def locate(config: InputConfig) -> Located:
     Raises:
         InputError: nothing is there, nothing matches, it is compressed, or formats are mixed.
     """
-    place, only, pattern = _enter(config.path)
+    place, only, pattern = _enter(config.path, what)
     shown = place.name(only or pattern) or "."
     files = _files(place, only, pattern)
     listed = not only and not pattern
@@ -150,16 +150,16 @@ def _files(place: Place, only: str, pattern: str) -> list[InputFile]:
     return sorted(kept, key=lambda file: file.path)
 
 
-def _enter(path: str) -> tuple[Place, str, str]:
+def _enter(path: str, what: str = "input.path") -> tuple[Place, str, str]:
     """The place, and the one file's name or the glob below it (both empty for a directory)."""
     from pyarrow.fs import FileType
 
     if "://" not in path and not is_utf8(os.path.abspath(path)):
-        raise InputError(f"input.path {os.path.abspath(path)!r} is not UTF-8. Rename what is not.")
+        raise InputError(f"{what} {os.path.abspath(path)!r} is not UTF-8. Rename what is not.")
     directory, pattern = split_glob(path)
     if pattern and "://" not in path and os.path.exists(path):
         directory, pattern = path, ""  # names may hold brackets too
-    place = _place(directory)
+    place = _place(directory, what)
     with readable(place.base or "."):
         kind = place.filesystem.get_file_info(place.root).type
     if kind == FileType.File and not pattern:
@@ -167,11 +167,11 @@ def _enter(path: str) -> tuple[Place, str, str]:
         base, _, _ = place.base.rpartition("/")
         return Place(place.filesystem, root or "/", base), only, ""
     if kind != FileType.Directory:
-        raise InputError(f"input.path {place.base or '.'} does not exist. Give a file, a directory, a glob or a URI.")
+        raise InputError(f"{what} {place.base or '.'} does not exist. Give a file, a directory, a glob or a URI.")
     return place, "", pattern
 
 
-def _place(path: str) -> Place:
+def _place(path: str, what: str) -> Place:
     if "://" not in path:
         from pyarrow.fs import LocalFileSystem
 
@@ -181,13 +181,13 @@ def _place(path: str) -> Place:
         base = os.path.relpath(root, cwd) if below else root
         return Place(LocalFileSystem(), root, "" if base == "." else base)
     scheme = path.partition("://")[0]
-    filesystem, root = _from_uri(path)
+    filesystem, root = _from_uri(path, what)
     # Built anew from the file system's own path: the URI may carry keys in its user part or query.
     return Place(filesystem, root.rstrip("/") or "/", f"{scheme}://{root.rstrip('/')}")
 
 
 @lru_cache(maxsize=32)
-def _from_uri(uri: str) -> tuple[FileSystem, str]:
+def _from_uri(uri: str, what: str) -> tuple[FileSystem, str]:
     """Cached, because a client of an object store may ask the network for its region, and units are many."""
     import pyarrow as pa
     from pyarrow.fs import FileSystem
@@ -197,7 +197,7 @@ def _from_uri(uri: str) -> tuple[FileSystem, str]:
     except (OSError, pa.ArrowException, ImportError, ValueError) as error:
         scheme = uri.partition("://")[0]
         raise InputError(
-            f"input.path is a {scheme}:// URI that cannot be opened ({type(error).__name__}). Use a path, or "
+            f"{what} is a {scheme}:// URI that cannot be opened ({type(error).__name__}). Use a path, or "
             "a URI that pyarrow.fs opens, such as file://, s3:// or gs://, with blanks written as %20."
         ) from error
     return filesystem, str(root)

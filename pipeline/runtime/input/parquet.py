@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from pipeline.runtime.input.formats import MISSING, Columns, Row, Span
+from pipeline.runtime.input.formats import MISSING, NO_COLUMNS, Columns, Row, Span, Unreadable
 from pipeline.runtime.input.locate import Place, readable
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def parquet_rows(place: Place, path: str, span: Span, columns: Columns) -> Itera
         # Popped, not looked up: another thread of this process must not advance the same batches.
         batches = _LEFT_OFF.pop(key, None)
         if batches is None or not batches.reaches(span.start):
-            size = _ROWS if columns.text is not None else _ROWS_WITHOUT_TEXT
+            size = _ROWS if columns.text is not None or columns.others else _ROWS_WITHOUT_TEXT
             batches = _Batches(_open(place, path), span.start, names, size)
         end = batches.edges[-1] if span.end is None else span.end
         for first, batch in batches.take(span.start, end):
@@ -121,12 +121,14 @@ def _edges(file: pq.ParquetFile) -> list[int]:
 
 def _rows(first: int, batch: pa.RecordBatch, columns: Columns) -> Iterator[Row]:
     absent = [MISSING] * batch.num_rows
-    values = {name: _values(batch.column(name)) for name in columns.names()}
-    texts, ids, schemas = (
-        absent if name is None else values[name] for name in (columns.text, columns.id, columns.schema)
-    )
-    for number, (text, key, schema) in enumerate(zip(texts, ids, schemas, strict=True), first):
-        yield Row(number, number, number + 1, text, key, schema)
+    wanted = dict.fromkeys(name for name in columns.all if name is not None)
+    values = {name: _values(batch.column(name)) for name in wanted}
+    texts, ids, schemas = (absent if name is None else values[name] for name in columns.all)
+    others = {name: _any_values(batch.column(name)) for name in columns.others}
+    for index, (text, key, schema) in enumerate(zip(texts, ids, schemas, strict=True)):
+        number = first + index
+        more = {name: found[index] for name, found in others.items()} if others else NO_COLUMNS
+        yield Row(number, number, number + 1, text, key, schema, columns=more)
 
 
 def _values(column: pa.Array) -> list[Any]:
@@ -139,3 +141,22 @@ def _values(column: pa.Array) -> list[Any]:
         if isinstance(column, pa.DictionaryArray):
             column = column.dictionary_decode()
         return list(column.cast(pa.large_binary()).to_pylist())
+
+
+def _any_values(column: pa.Array) -> list[Any]:
+    """Python values of a column of any type. What Python has no value for stands as Unreadable in its own row only."""
+    try:
+        return list(column.to_pylist(maps_as_pydicts="strict"))
+    except (KeyError, ValueError, OverflowError):
+        return [_any_value(scalar) for scalar in column]
+
+
+def _any_value(scalar: pa.Scalar) -> Any:
+    try:
+        return scalar.as_py(maps_as_pydicts="strict")
+    except KeyError:
+        return Unreadable("holds a map that repeats a key")
+    except UnicodeDecodeError as error:
+        return Unreadable(f"is not UTF-8: {error.reason} at byte {error.start}", not_utf8=True)
+    except (ValueError, OverflowError) as error:
+        return Unreadable(f"holds a {scalar.type} that cannot be read: {error}")

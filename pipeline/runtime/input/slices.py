@@ -31,7 +31,8 @@ def unit_rows(unit: Unit, place: Place, config: InputConfig, hasher: Hasher | No
             yield path, row
         return
     path, span = unit.paths[0], unit.span
-    columns = Columns(config.text_column, config.id_column, config.schema_column)
+    others = tuple(dict.fromkeys(config.columns))
+    columns = Columns(config.text_column, config.id_column, config.schema_column, others)
     if unit.format == "parquet":
         rows = parquet_rows(place, path, span, columns)
     elif unit.format == "csv":
@@ -45,7 +46,7 @@ def unit_rows(unit: Unit, place: Place, config: InputConfig, hasher: Hasher | No
 
 
 def file_rows(form: Format, place: Place, path: str, config: InputConfig, sums: Sums) -> Iterator[Row]:
-    """All rows of a JSONL, CSV or Parquet file, for their ids and schemas.
+    """All rows of a JSONL, CSV or Parquet file, for their ids and schemas: without `input.columns`.
 
     `sums` sees the bytes of JSONL and CSV as they are read, and none of Parquet's.
 

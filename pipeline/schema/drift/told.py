@@ -27,7 +27,7 @@ def text_of(value: Any) -> str:
 
 def prompt_of(schema: DocumentSchema) -> tuple[str, str, str]:
     """Instructions, schema and examples as the shared system message shows them."""
-    body = {key: value for key, value in schema.body.items() if key not in _HIDDEN}
+    body = {key: value for key, value in schema.asked.items() if key not in _HIDDEN}
     examples = [[example.document, example.record] for example in schema.examples]
     return schema.instructions, text_of(body), text_of(examples)
 
@@ -41,7 +41,7 @@ def grammar_of(schema: DocumentSchema) -> str:
     def bare(_pointer: str, node: Any) -> Any:
         return {key: part for key, part in node.items() if is_assertion(key)} if isinstance(node, dict) else node
 
-    return text_of(rebuild(schema.body, bare))
+    return text_of(rebuild(schema.asked, bare))
 
 
 def same_prose(old: Any, new: Any, root: bool) -> Iterator[Finding]:

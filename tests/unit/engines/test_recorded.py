@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,10 @@ class Numbered:
             prompt_tokens=7,
             seconds=0.25,
             token_ids=(5, 6),
-            logprobs=({5: -0.5}, {6: -1.5, 7: -2.0}),
+            logprobs=({5: -0.5}, {6: -1.5, 7: float("-inf")}),
+            token_ends=(3, 9),
+            refusal="no \x00",
+            reasoning="because",
         )
 
     async def start(self, plans: Any) -> None: ...
@@ -62,6 +66,18 @@ async def test_every_field_survives(plan_of: Any, ask: Any, tmp_path: Path) -> N
     live = await ask(recorder, plan_of())
     await recorder.close()
     assert await ask(player(tmp_path), plan_of()) == replace(live, engine="recorded:numbered")
+
+
+@pytest.mark.asyncio
+async def test_a_recording_of_an_older_version_plays(plan_of: Any, ask: Any, tmp_path: Path) -> None:
+    live = await ask(RecordingEngine(Numbered(), tmp_path), plan_of())
+    (file,) = tmp_path.glob("*.jsonl")
+    line = json.loads(file.read_text())
+    for name in ("token_ends", "refusal", "token_ids", "logprobs"):
+        del line["completion"][name]
+    file.write_text(json.dumps(line) + "\n")
+    played = await ask(player(file), plan_of())
+    assert (played.text, played.token_ends, played.refusal) == (live.text, (), "")
 
 
 @pytest.mark.asyncio
@@ -154,6 +170,7 @@ async def test_no_recording_and_an_empty_one_do_not_start(tmp_path: Path) -> Non
         b'{"key":"k","plan":"p","digest":"d"}\n',
         b'{"key":"k","plan":"p","digest":"d","completion":{"text":"","finish_reason":"stop","constrained":true,"x":1}}',
         b'{"key":"k","plan":"p","digest":"d","completion":{"text":"","finish_reason":"stop","constrained":true,"logprobs":[1]}}',
+        b'{"key":"k","plan":"p","digest":"d","completion":{"text":"","finish_reason":"stop","constrained":true,"token_ends":["x"]}}',
         b"\xff\xfe\n",
     ],
 )

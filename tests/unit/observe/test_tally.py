@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
@@ -10,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import GOOD, Answers, completion, document, extracted
 
+from pipeline.observe.paths import MAX_COUNTS, MAX_ENGINE
 from pipeline.observe.tally import MAX_POINTER, MAX_POINTERS, Tally, tally
-from pipeline.records import Outcome, Problem
+from pipeline.records import Completion, Field, Outcome, Problem
 
 CUT = completion('{"vendor": "Ann", "total": 1, "lines": ["a', "length", output_tokens=50)
 
@@ -24,7 +26,7 @@ def some_outcomes() -> list[Outcome]:
         extracted(Answers({"vendor": 5, "total": 1}, GOOD)),
         extracted(Answers("no", "no, again")),
         extracted(Answers(CUT)),
-        extracted(Answers(completion("", "abort"), GOOD)),
+        extracted(Answers(completion("", "abort"), GOOD), backoff_seconds=0),
         extracted(Answers("Sure: " + json.dumps({"vendor": 5, "total": 1})), max_attempts=1),
         extracted(Answers(GOOD), doc=document(problems=["duplicate_id"])),
     ]
@@ -37,17 +39,100 @@ def test_rates_have_their_own_numerators() -> None:
     total = tally(OUTCOMES)
     assert (total.documents, total.asked) == (9, 8)
     assert total.statuses == {"valid": 3, "degraded": 4, "rejected": 2}
-    assert total.first_pass_format == 2  # the plain one, and the one that broke the schema
-    assert total.first_pass_valid == 1
+    assert total.first_pass_format == 3  # the plain one, the one that broke the schema, the one after an abort
+    assert total.first_pass_valid == 2
     assert total.repaired == 3
-    assert total.retried == 3  # schema, prose, truncation
+    assert total.retried == 4  # schema, prose, truncation, repaired text
     assert total.resolved_by_retry == 1
+    assert dict(total.resolved) == {"2 valid": 1}
     assert total.engine_retries == 1  # abort
     assert total.salvaged == 2
     assert total.truncated == 1
-    assert total.attempts == 12
+    assert total.attempts == 13
     assert total.codes["truncated"] == 1  # documents, not attempts
     assert total.pointers["receipt@1 /vendor schema_violation"] == 2
+    assert dict(total.alarms) == {"engine_abort": 1}
+
+
+def rates_of(*outcomes: Outcome) -> dict[tuple[str, bool, str], Any]:
+    return {(rates.engine, rates.constrained, rates.place): rates for rates in tally(outcomes).rates()}
+
+
+def test_rates_are_kept_by_engine_constraint_and_answer() -> None:
+    def answer(text: Any, engine: str, constrained: bool, tokens: int) -> Completion:
+        return completion(text, engine=engine, constrained=constrained, output_tokens=tokens)
+
+    small, big = "sampler:a b:xgrammar", "big"
+    found = rates_of(
+        extracted(Answers(answer({"vendor": 5, "total": 1}, small, True, 10), answer(GOOD, big, False, 20))),
+        extracted(Answers(answer(GOOD, small, True, 30))),
+        extracted(Answers(answer(f"```\n{json.dumps(GOOD)}\n```", big, False, 40))),
+    )
+    assert set(found) == {(small, True, "1"), (big, False, "1"), (big, False, "2")}
+    one = found[small, True, "1"]
+    assert (one.answers, one.format_first, one.format_repaired, one.schema, one.output_tokens) == (2, 2, 0, 1, 40)
+    fenced = found[big, False, "1"]
+    assert (fenced.answers, fenced.format_first, fenced.format_repaired, fenced.schema) == (1, 0, 1, 1)
+    assert (found[big, False, "2"].semantic, found[big, False, "2"].output_tokens) == (1, 20)
+
+
+def test_a_format_failure_under_a_constraint_shows_in_its_path_and_as_an_alarm() -> None:
+    broken = completion("{", constrained=True)
+    total = tally([extracted(Answers(broken, completion(GOOD, constrained=True)), backoff_seconds=0)])
+    (rates,) = total.rates()
+    assert (rates.place, rates.answers, rates.format_first, rates.schema) == ("1", 2, 1, 1)
+    assert dict(total.alarms) == {"constraint_failed": 1}
+    assert (total.retried, total.first_pass_format) == (0, 1)
+
+
+@pytest.mark.parametrize(("severity", "semantic"), [("block", 0), ("degrade", 0), ("observe", 1)])
+def test_findings_that_only_observe_leave_an_answer_semantically_valid(severity: Any, semantic: int) -> None:
+    outcome = extracted(Answers(GOOD))
+    ruled = dataclasses.replace(outcome, problems=(Problem("rule_broken", "/total", "", 1, severity),))
+    assert rates_of(ruled)["", False, "1"].semantic == semantic == tally([ruled]).first_pass_semantic
+    assert rates_of(ruled)["", False, "1"].schema == 1
+    inexact = dataclasses.replace(outcome, problems=(Problem("number_inexact", "/total", "", 1),))
+    assert tally([inexact]).first_pass_semantic == 1
+
+
+def test_answers_from_the_third_on_share_a_line() -> None:
+    answers = [{"vendor": "a"}, {"total": 1}, {}, {"vendor": 5, "total": 1}, GOOD]
+    found = rates_of(extracted(Answers(*answers), max_attempts=5))
+    assert [(place, rates.answers) for (_, _, place), rates in sorted(found.items())] == [("1", 1), ("2", 1), ("3+", 3)]
+
+
+def test_engines_are_bounded_in_number_and_no_answer_is_lost() -> None:
+    total = Tally()
+    outcome = extracted(Answers({"vendor": 5, "total": 1}, GOOD))
+    for number in range(300):
+        for name in (f"engine {number}", "common", "x" * 9000):
+            attempts = tuple(dataclasses.replace(item, engine=name) for item in outcome.attempts)
+            total.add(dataclasses.replace(outcome, attempts=attempts))
+    assert len(total.paths) <= MAX_COUNTS
+    rates = {(item.engine, item.place): item.answers for item in total.rates()}
+    assert rates["common", "1"] == rates["common", "2"] == rates["x" * MAX_ENGINE, "1"] == 300
+    assert sum(rates.values()) == 1800
+    assert sum(item.answers for item in _travelled(total).merge(total).rates()) == 3600
+
+
+def test_what_retries_took_and_what_the_cache_spared_is_told() -> None:
+    tokens = {"prompt_tokens": 100, "output_tokens": 7}
+    bad = completion({"vendor": 5, "total": 1}, cached_tokens=10, **tokens)
+    good = completion(GOOD, cached_tokens=96, **tokens)
+    total = tally([extracted(Answers(bad, good)), extracted(Answers(completion("", "abort"), good), backoff_seconds=0)])
+    assert (total.retry_prompt_tokens, total.retry_cached_tokens, total.retry_output_tokens) == (100, 96, 7)
+
+
+def test_a_retry_that_is_no_better_resolved_nothing() -> None:
+    trailing = '{"vendor": "Ann", "total": 1,}'
+    total = tally([extracted(Answers(trailing, trailing))])
+    assert (total.retried, total.resolved_by_retry, dict(total.resolved)) == (1, 0, {})
+
+
+def test_leaves_are_counted_by_how_the_document_supports_them() -> None:
+    fields = (Field("/a", "exact"), Field("/b", "none"), Field("/c", "none"), Field("/d"))
+    total = tally([dataclasses.replace(extracted(Answers(GOOD)), fields=fields)])
+    assert dict(total.matches) == {"exact": 1, "none": 2}
 
 
 def test_tokens_that_gave_no_record_are_wasted() -> None:
@@ -100,14 +185,15 @@ def test_documents_that_the_engine_refused_were_not_asked(error: str) -> None:
     ],
 )
 def test_only_another_answer_of_the_model_is_a_retry(answers: list[Any], counts: tuple[int, int, int]) -> None:
-    total = tally([extracted(Answers(*answers), max_engine_failures=2)])
+    total = tally([extracted(Answers(*answers), max_engine_failures=2, backoff_seconds=0)])
     assert (total.retried, total.resolved_by_retry, total.engine_retries) == counts
     assert total.asked == 1
 
 
 def test_totals_of_an_earlier_version_are_read() -> None:
-    old = {name: value for name, value in tally(OUTCOMES).to_json().items() if name != "engine_retries"}
-    assert Tally.from_json(old).engine_retries == 0
+    new = {"engine_retries", "paths", "alarms", "repairs", "matches", "resolved", "retry_output_tokens"}
+    old = Tally.from_json({name: value for name, value in tally(OUTCOMES).to_json().items() if name not in new})
+    assert (old.engine_retries, old.rates(), old.asked) == (0, [], 8)
 
 
 @given(st.permutations(OUTCOMES), st.integers(0, 9), st.integers(0, 9))

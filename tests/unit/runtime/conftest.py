@@ -69,7 +69,7 @@ def make_work(tmp_path: Path) -> MakeWork:
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
     def make(body: Any = RECEIPT, **job: Any) -> Work:
-        settings = {
+        settings: dict[str, Any] = {
             "name": "t",
             "input": {"path": str(tmp_path / "in.jsonl"), "schema": "receipt@1"},
             "output": str(tmp_path / "out"),

@@ -14,6 +14,7 @@ import pytest
 from support import GOOD, Answers, extracted
 
 from pipeline.errors import OutputError
+from pipeline.records import Field, Problem
 from pipeline.runtime.exchange import outcomes_of, to_table, unit_of
 from pipeline.schema.plan import NO_PLAN
 from pipeline.schema.storage import as_json
@@ -53,7 +54,8 @@ def test_a_valid_row_holds_the_record_and_what_led_to_it(work: Any) -> None:
     assert as_json(first["record"]) == GOOD
     assert second["record"] == {"vendor": "Büro \u2028 €", "date": None, "lines": [], "total": None}
     assert first["attempts"][0]["raw_text"] == json.dumps(GOOD)
-    assert (first["layer"], first["problems"], first["run_id"]) == (1, [], work.identity.run_id)
+    assert (first["layer"], first["run_id"]) == (1, work.identity.run_id)
+    assert {problem["severity"] for problem in first["problems"]} <= {"observe"}
     assert "document_text" not in first
 
 
@@ -63,8 +65,8 @@ def test_a_rejected_row_keeps_its_document_and_coded_problems(work: Any) -> None
     (row,) = rows(run.directory, "rejected")
     assert row["document_text"] == "receipt 3"
     assert {(p["code"], p["layer"], p["attempt"]) for p in row["problems"]} == {
-        ("not_json", "parse", 1),
-        ("not_json", "parse", 2),
+        ("no_json", "parse", 1),
+        ("no_json", "parse", 2),
     }
     assert "record" not in row
 
@@ -167,7 +169,13 @@ def test_documents_without_a_schema_have_a_partition_of_their_own(work: Any) -> 
 
 def test_outcomes_travel_between_stages_unchanged(work: Any) -> None:
     outcomes = work.outcomes(work.found.units[0])
-    odd = dataclasses.replace(outcomes[0], record={"k": [None, 1.5, 10**30, "\ud800", {"": True}]})
+    odd = dataclasses.replace(
+        outcomes[0],
+        record={"k": [None, 1.5, 10**30, "\ud800", {"": True}]},
+        problems=(Problem("rule_broken", "/k", "m", 1, "observe"),),
+        fields=(Field("/k/0", "fuzzy", 3, 5, 0.5, '"\ud800"', True, 0.25), Field("")),
+        confidence=0.125,
+    )
     assert any(outcome.repairs and outcome.repairs[0].attempt for outcome in outcomes)
     assert outcomes_of(to_table("{}", [*outcomes, odd])) == [*outcomes, odd]
 
@@ -191,3 +199,23 @@ def test_rows_say_of_which_attempt_their_record_and_repairs_are(work: Any) -> No
     repairs = [repair for row in rows(run.directory, "degraded") for repair in row["repairs"]]
     assert repairs
     assert {repair["attempt"] for repair in repairs} <= {1, 2}
+
+
+def test_what_is_known_of_each_value_is_read_back_with_plain_pyarrow(work: Any) -> None:
+    run = work.open()
+    unit = work.found.units[0]
+    first, *others = work.outcomes(unit)
+    attempt = dataclasses.replace(first.attempts[0], max_tokens=300, temperature=0.5, seed=2**63 - 1)
+    field = Field("/total", "normalised", 3, 8, 0.5, '"19,90"', True, 0.25)
+    problem = Problem("rule_broken", "/total", "m", 1, "observe")
+    first = dataclasses.replace(first, attempts=(attempt,), fields=(field,), problems=(problem,), confidence=0.75)
+    work.write(run, unit, [first, *others])
+    row = rows(run.directory, "valid")[0]
+    assert row["fields"] == [dataclasses.asdict(field)]
+    assert row["confidence"] == 0.75
+    assert row["problems"] == [{**dataclasses.asdict(problem), "layer": "rules"}]
+    assert (row["attempts"][0]["max_tokens"], row["attempts"][0]["temperature"]) == (300, 0.5)
+    assert row["attempts"][0]["seed"] == 2**63 - 1
+    assert len(row["record_digest"]) == 16
+    for status in ("degraded", "rejected"):
+        assert {"fields", "confidence", "record_digest"} <= rows(run.directory, status)[0].keys()

@@ -26,7 +26,7 @@ ANNOTATED = {
     "$id": "https://example.com/t",
     "title": "gone",
     "type": "object",
-    "x-validations": [{"rule": "gone"}],
+    "x-validations": [{"rule": "self.title != 'gone'", "message": "gone"}],
     "properties": {
         "title": {"type": "string", "title": "gone", "default": "gone", "examples": ["gone"]},
         "description": {"type": "string", "description": "gone", "x-hint": "gone"},

@@ -1,174 +1,165 @@
-"""The published failure cases that can be told at the level of one document: none may end better than it should.
+"""Published failure cases that can be told at the level of one document: none may end better than it should.
 
-Each case goes through `extract` as it would in a job. What a case expects beyond that stands in `EXPECTED`.
+Every case of the file, known or not, is held to the laws of its kind (`case_laws.py`). What the handed ones expect
+beyond that stands in `EXPECTED`.
 """
 
 from __future__ import annotations
 
-import json
-from functools import cache
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from support import Answers, codes, completion, document, plan_of
+from case_laws import hold_all
+from failure_cases import UnknownRecipe, case_of, cases, parameters, plan_for, seen, settings
+from support import Answers, codes, completion, plan_of
 from support import extracted as run_document
 
-from pipeline.errors import SchemaError
-from pipeline.records import Outcome
-from pipeline.schema.registry import check_schema
-
-LAYERS = ("parse", "repair:json_repair", "retry", "arrow", "engine:vllm", "extraction_practice", "grammar", "validate")
-ANY: dict[str, Any] = {"type": ["object", "array"]}
+from pipeline.records import Status
 
 
-def text_of(recipe: Any) -> str:
-    if isinstance(recipe, str):
-        return recipe
-    if "$repeat" in recipe:
-        return text_of(recipe["$repeat"][0]) * int(recipe["$repeat"][1])
-    return "".join(map(text_of, recipe["$concat"]))
+@dataclass(frozen=True)
+class Expected:
+    """How a case ends: the statuses that are right, codes that are named (of each group one), the record."""
+
+    statuses: tuple[Status, ...]
+    named: tuple[str, ...] = ()
+    record: Any = None
+    ground: str = "observe"
 
 
-@cache
-def cases(shared: Path) -> dict[str, Any]:
-    lines = (shared / "cases/failures.jsonl").read_text(encoding="utf-8").strip().split("\n")
-    return {case["id"]: case for case in map(json.loads, lines)}
+REFUSED = Expected(("rejected",), ("schema_refused",))
+BROKEN = Expected(("rejected",), ("schema_violation",))
 
-
-def outcome_of(case: Any, **values: Any) -> Outcome:
-    given = case["input"]
-    event = given.get("engine_event", {})
-    answer = completion(
-        text_of(given.get("model_output", "")),
-        event.get("finish_reason", "stop"),
-        reasoning=event.get("reasoning_content", ""),
-    )
-    body = given.get("schema", ANY)
-    doc = document(text_of(given.get("document", "a document")))
-    return run_document(Answers(answer), plan_of(body, f"{case['id']}@1"), doc, **values)
-
-
-def expressible(case: Any) -> bool:
-    return case["layer"].split(":")[0] in {layer.split(":")[0] for layer in LAYERS} and "model_output" in case["input"]
-
-
-# id: (statuses that are allowed, a code that must be named or "")
-EXPECTED: dict[str, tuple[set[str], str]] = {
-    "F006": ({"rejected"}, "truncated"),
-    "F007": ({"rejected"}, "engine_abort"),
-    "F009": ({"rejected"}, "empty_output"),
-    "F030": ({"rejected"}, "truncated"),
-    "F032": ({"rejected"}, "truncated"),
-    "F033": ({"valid"}, ""),
-    "F035": ({"rejected"}, "truncated"),
-    "F036": ({"rejected"}, "duplicate_key"),
-    "F037": ({"rejected"}, "duplicate_key"),
-    "F039": ({"rejected"}, "json_too_large"),
-    "F040": ({"rejected"}, "not_json"),
-    "F041": ({"rejected"}, "not_json"),
-    "F043": ({"rejected"}, "number_not_finite"),
-    "F045": ({"degraded"}, "json_repaired"),
-    "F046": ({"rejected"}, "lone_surrogate"),
-    "F048": ({"rejected"}, "schema_violation"),
-    "F049": ({"valid"}, ""),
-    "F051": ({"rejected"}, "schema_violation"),
-    "F053": ({"rejected"}, "json_too_large"),
-    "F054": ({"rejected"}, "schema_violation"),
-    "F058": ({"valid"}, ""),
-    "F061": ({"rejected"}, "schema_violation"),
-    "F094": ({"rejected"}, "truncated"),
-    "F097": ({"rejected"}, "schema_violation"),
-    "F100": ({"valid"}, ""),
+EXPECTED: dict[str, Expected] = {
+    "F006": Expected(("rejected",), ("truncated",)),
+    "F007": Expected(("rejected",), ("engine_abort",)),
+    "F009": Expected(("rejected",), ("channel_mismatch",)),
+    "F011": Expected(("valid",), (), {"vendor": "Example", "total": 60}),
+    "F014": BROKEN,
+    "F015": Expected(("degraded",), ("schema_violation", "required_missing"), {"a": 1}),
+    "F016": REFUSED,
+    "F019": BROKEN,
+    "F020": BROKEN,
+    "F021": Expected(("valid",), (), {"title": "5 pipe Blue"}),
+    "F023": BROKEN,
+    "F024": REFUSED,
+    "F026": BROKEN,
+    "F030": Expected(("rejected",), ("runaway_whitespace",)),
+    "F032": Expected(("degraded",), ("repetition", "list_incomplete"), {"names": ["Ann"]}),
+    "F033": Expected(("valid",), (), {"values": [0] * 30}),
+    "F035": Expected(("degraded",), ("truncated", "list_incomplete"), {"items": ["a", "b"]}),
+    "F036": Expected(("rejected",), ("duplicate_key",)),
+    "F037": Expected(("rejected",), ("duplicate_key",)),
+    "F039": Expected(("rejected",), ("json_too_large",)),
+    "F040": Expected(("rejected",), ("not_json",)),
+    "F041": Expected(("rejected",), ("number_noncanonical",)),
+    "F043": Expected(("rejected",), ("number_not_finite",)),
+    "F045": Expected(("degraded",), ("json_repaired",), {"t": "line1\nline2"}),
+    "F046": Expected(("rejected",), ("lone_surrogate",)),
+    "F048": BROKEN,
+    "F049": Expected(("valid",), (), {"price": 19.99}),
+    "F051": BROKEN,
+    "F052": Expected(("valid",), (), {"name": "Ana"}),
+    "F053": Expected(("rejected",), ("json_too_large",)),
+    "F054": BROKEN,
+    "F058": Expected(("valid",), (), {"extra": {}}),
+    "F061": BROKEN,
+    "F091": Expected(("degraded",), ("ungrounded",), {"total": 40.0, "currency": "EUR"}, "degrade"),
+    "F092": Expected(("rejected",), ("document_empty",)),
+    "F094": Expected(("rejected",), ("truncated", "empty_output")),
+    "F095": Expected(("degraded",), ("ungrounded",), {"last_line_code": "unknown"}, "degrade"),
+    "F097": BROKEN,
+    "F098": REFUSED,
+    "F100": Expected(("valid",), (), {"vendor": '=HYPERLINK("http://x.invalid","a")', "delta": -5}),
 }
+ONE_OF = {"F094": {"truncated", "empty_output"}}
+"""Cases of which any of the named codes will do."""
 
 
-@pytest.mark.parametrize("number", sorted(EXPECTED))
-def test_a_case_ends_as_it_should(shared: Path, number: str) -> None:
-    statuses, code = EXPECTED[number]
-    outcome = outcome_of(cases(shared)[number])
-    assert outcome.status in statuses
-    assert code in codes(outcome) if code else outcome.problems == ()
-    json.dumps(outcome.record, allow_nan=False).encode()
+@pytest.mark.parametrize("case", parameters())
+def test_a_case_is_held_to_the_laws_of_its_kind(case: dict[str, Any]) -> None:
+    try:
+        hold_all(case)
+    except UnknownRecipe as unknown:
+        pytest.skip(str(unknown))
 
 
-def test_no_expressible_case_raises_or_spends_more_than_its_budget(shared: Path) -> None:
-    tried = 0
-    for case in filter(expressible, cases(shared).values()):
-        try:
-            check_schema(case["input"].get("schema", ANY), case["id"])
-            plan_of(case["input"].get("schema", ANY), case["id"])
-        except SchemaError:
-            continue
-        for reason in ("length", "abort", "error", "repetition"):
-            event = {**case["input"].get("engine_event", {}), "finish_reason": reason}
-            cut = outcome_of({**case, "input": {**case["input"], "engine_event": event}})
-            assert cut.status != "valid"
-        assert len(outcome_of(case, max_attempts=3).attempts) <= 3
-        tried += 1
-    assert tried >= 25
+@pytest.mark.parametrize("number", [number for number in sorted(EXPECTED) if number in cases()] or ["F006"])
+def test_a_handed_case_ends_as_it_should(number: str) -> None:
+    expected = EXPECTED[number]
+    outcome = seen(case_of(number), settings(ground=expected.ground)).outcome
+    found = {problem.code for problem in outcome.problems}
+    assert outcome.status in expected.statuses, outcome.problems
+    assert found & ONE_OF.get(number, set(expected.named)) if expected.named else found <= {"ungrounded"}
+    assert number in ONE_OF or set(expected.named) <= found
+    assert outcome.record == expected.record
 
 
-def test_schemas_that_no_validator_can_use_are_refused(shared: Path) -> None:
-    for number in ("F016", "F025"):
-        with pytest.raises(SchemaError, match=number):
-            check_schema(cases(shared)[number]["input"]["schema"], number)
+def test_f001_the_bad_one_of_two_schemas_is_refused_alone() -> None:
+    good, bad = case_of("F001")["input"]["schema"]
+    plans = [plan_for({**case_of("F001"), "input": {"schema": body}}) for body in (good, bad)]
+    assert [bool(plan.refused) for plan in plans] == [False, True]
 
 
-@pytest.mark.parametrize("number", ["F024", "F098"])
-def test_schemas_that_no_document_can_satisfy_cost_no_call(shared: Path, number: str) -> None:
-    with pytest.raises(SchemaError, match=number) as caught:
-        plan_of(cases(shared)[number]["input"]["schema"], number)
-    assert caught.value.code == "unsatisfiable"
-
-
-def test_f026_f052_what_libraries_trip_over_is_judged_right(shared: Path) -> None:
-    """A single dynamic anchor is a plain reference; Unicode properties are known to validator and grammar."""
-    assert outcome_of(cases(shared)["F026"]).status == "rejected"
-    assert outcome_of(cases(shared)["F052"]).status == "valid"
-
-
-def test_f001_the_bad_one_of_two_schemas_is_refused_alone(shared: Path) -> None:
-    good, bad = cases(shared)["F001"]["input"]["schema"]
-    check_schema(good, "good")
-    with pytest.raises(SchemaError, match="bad"):
-        check_schema(bad, "bad")
-
-
-def test_f004_schemas_that_differ_in_prose_share_one_grammar(shared: Path) -> None:
-    recipe = cases(shared)["F004"]["input"]["schema"]
+def test_f004_schemas_that_differ_in_prose_share_one_grammar() -> None:
+    recipe = case_of("F004")["input"]["schema"]
     plans = [plan_of({**recipe["base"], recipe["key"]: f"variant {n}"}) for n in range(50)]
     assert len({plan.grammar_digest for plan in plans}) == 1
 
 
-def test_f007_an_abort_is_retried_without_a_word_to_the_model(shared: Path) -> None:
-    case = cases(shared)["F007"]
+@pytest.mark.parametrize("number", ["F016", "F024", "F025", "F098"])
+def test_schemas_that_cannot_be_used_cost_no_call(number: str) -> None:
+    case = case_of(number)
+    looked_at = seen({**case, "input": {"model_output": "{}", **case["input"]}}, settings(max_attempts=9))
+    assert looked_at.engine.prompts == []
+    assert codes(looked_at.outcome) == ["schema_refused"]
+
+
+def test_f007_an_abort_is_retried_without_a_word_to_the_model() -> None:
+    case = case_of("F007")
     engine = Answers(completion(case["input"]["model_output"], "abort"), {"vendor": "Example", "total": 5})
-    outcome = run_document(engine, plan_of(case["input"]["schema"], "F007@1"), max_attempts=1)
+    outcome = run_document(engine, plan_for(case), max_attempts=1, backoff_seconds=0)
     assert outcome.status == "valid"
     assert engine.prompts[0] == engine.prompts[1]
 
 
-def test_f054_the_pointer_in_the_feedback_is_escaped(shared: Path) -> None:
-    assert "/a~1b/c~0d" in {problem.pointer for problem in outcome_of(cases(shared)["F054"]).problems}
+def test_f006_a_cut_answer_is_asked_again_with_more_room() -> None:
+    sent = seen(case_of("F006"), settings(max_tokens=64)).engine.samplings
+    assert len(sent) == 2
+    assert sent[1].max_tokens > sent[0].max_tokens
 
 
-def test_f094_an_empty_list_that_stopped_is_valid_and_nothing_at_all_is_not(shared: Path) -> None:
-    schema = cases(shared)["F094"]["input"]["schema"]
-    assert run_document(Answers("[]"), plan_of(schema, "F094@1")).status == "valid"
-    assert codes(run_document(Answers(""), plan_of(schema, "F094@1")))[0] == "empty_output"
+def test_f054_the_pointer_in_the_feedback_is_escaped() -> None:
+    looked_at = seen(case_of("F054"))
+    assert "/a~1b/c~0d" in {problem.pointer for problem in looked_at.outcome.problems}
+    assert "/a~1b/c~0d: type" in looked_at.engine.prompts[1].user
 
 
-def test_f097_model_output_does_not_come_back_as_an_instruction(shared: Path) -> None:
-    case = cases(shared)["F097"]
-    engine = Answers(case["input"]["model_output"])
-    run_document(engine, plan_of(case["input"]["schema"], "F097@1"))
-    assert len(engine.prompts) == 2
-    assert "New instruction" not in engine.prompts[1].user
+def test_f094_an_empty_list_that_stopped_is_valid_and_nothing_at_all_is_not() -> None:
+    plan = plan_for(case_of("F094"))
+    assert run_document(Answers("[]"), plan).status == "valid"
+    assert codes(run_document(Answers(""), plan))[0] == "empty_output"
 
 
-def test_f098_the_same_errors_end_the_loop(shared: Path) -> None:
-    schema = {"type": "object", "properties": {"s": {"type": "string", "pattern": "^y"}}, "required": ["s"]}
-    case = cases(shared)["F098"]
-    again = {**case, "input": {**case["input"], "schema": schema}}
-    assert len(outcome_of(again, max_attempts=9).attempts) == 2
+@pytest.mark.parametrize("rule", ["self.currency == null || input.text_has_currency", "self.currency != 'EUR'"])
+def test_f091_a_business_rule_says_it_too(rule: str) -> None:
+    """A currency that the rule forbids; a rule that cannot be evaluated is no pass."""
+    case = case_of("F091")
+    body = {**case["input"]["schema"], "x-validations": [{"rule": rule, "message": "no", "severity": "degrade"}]}
+    outcome = seen({**case, "input": {**case["input"], "schema": body}}).outcome
+    assert outcome.status == "degraded"
+    assert {problem.code for problem in outcome.problems} & {"rule_broken", "rule_not_judged"}
+    assert outcome.record == {"total": 40.0, "currency": "EUR"}
+
+
+def test_f095_a_prompt_that_was_cut_is_no_answer_to_the_document() -> None:
+    outcome = seen(case_of("F095"), error="prompt_truncated", finish_reason="error").outcome
+    assert (outcome.status, codes(outcome)) == ("rejected", ["prompt_truncated"])
+
+
+def test_the_table_is_of_cases_that_exist() -> None:
+    """A misspelt id would be skipped for ever; where the handed file lies, every one is in it."""
+    held = {param.values[0]["id"] for param in parameters() if param.values[0]}
+    if "F006" in held and "F100" in held:
+        assert EXPECTED.keys() <= held

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import plan_of
 
+from pipeline.records import Problem
 from pipeline.schema.registry import DocumentSchema, Example
+from pipeline.steps.cite import numbered, passages
 from pipeline.steps.prompt import render, system_prompt
 
 BODY = {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": {"b": {}, "a": {}}}
@@ -71,3 +73,21 @@ def test_messages_are_a_system_and_a_user_message() -> None:
     messages = render("x", plan_of()).messages()
     assert [message["role"] for message in messages] == ["system", "user"]
     assert json.dumps(messages)
+
+
+@pytest.mark.parametrize("cite", ["lines", "paragraphs"])
+@given(text=st.text(alphabet="-document 0123456789abcdef\n[LP]") | st.text())
+def test_passages_have_ids_that_the_document_cannot_forge(cite: str, text: str) -> None:
+    user = render(text, plan_of(), cite=cite).user
+    fence = user.partition("\n")[0]
+    given_ids = passages(text, cite)
+    assert user.startswith(f"{fence}\n{numbered(text, given_ids)}\n{fence}")
+    assert user.count(fence) == 2
+    told = user.rpartition(fence)[2]
+    assert (f"[{given_ids.letters}1]" in told) == bool(len(given_ids))
+
+
+def test_feedback_stands_after_everything_that_attempts_share() -> None:
+    first = render("a\nb", plan_of(), cite="lines").user
+    second = render("a\nb", plan_of(), [Problem("ungrounded", "/a", "not there", 1)], cite="lines").user
+    assert second.startswith(first)

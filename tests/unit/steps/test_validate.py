@@ -241,3 +241,8 @@ def test_a_record_that_the_schema_knows_is_not_taken_for_not_applicable() -> Non
     assert codes(validate(Draft(value={"not_applicable": True}, parsed=True), plan, 1)) == []
     other = plan_of(GOOD_BODY, "abstain@9", Policy(abstain="document"))
     assert "not_applicable" not in codes(validate(Draft(value={"not_applicable": 1}, parsed=True), other, 1))
+
+
+@pytest.mark.parametrize(("value", "kept"), [(1.0, True), (-0.0, True), (1e3, True), (1.5, False), (True, False)])
+def test_an_integer_is_a_number_without_a_fraction_and_no_boolean(value: Any, kept: bool) -> None:
+    assert (problems(field({"type": "integer"}), {"x": value}) == ()) == kept

@@ -1,0 +1,146 @@
+"""Duplicates: different documents of one run whose records are equal. A report at commit, never a status.
+
+Records are compared by digest, 64 bits: that any two different ones of n share theirs has a probability of about
+n^2 / 2^65, 3 in 10^6 for ten million rows.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline.records import JsonValue
+from pipeline.schema.fingerprint import digest
+from pipeline.schema.walk import unescape
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+MAX_GROUPS = 1000
+"""Groups of a schema that are listed, the largest first; all are counted."""
+MAX_IDS = 20
+"""Ids of a group that are listed, the smallest first; all are counted."""
+
+
+def record_digest(record: JsonValue, schema: Mapping[str, Any]) -> str | None:
+    """The digest of a record, or of the values of its key if the schema's root declares one by `x-key`.
+
+    None if it holds nothing to compare: no value but null, or a key of which a part is absent or null.
+    """
+    key = schema.get("x-key")
+    if key is None:
+        return digest(_equal(record)) if _holds_something(record) else None
+    values = [_at(record, pointer) for pointer in key] if isinstance(key, list) else []
+    return digest(_equal(values)) if values and all(map(_holds_something, values)) else None
+
+
+def _equal(value: JsonValue) -> JsonValue:
+    """What equal JSON values share: 1.0 is 1."""
+    if isinstance(value, dict):
+        return {name: _equal(child) for name, child in value.items()}
+    if isinstance(value, list):
+        return [_equal(child) for child in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _holds_something(value: JsonValue) -> bool:
+    if isinstance(value, dict | list):
+        return any(map(_holds_something, value.values() if isinstance(value, dict) else value))
+    return value is not None
+
+
+def _at(value: JsonValue, pointer: Any) -> JsonValue:
+    """The value at a JSON pointer, None if nothing is there."""
+    for token in str(pointer).split("/")[1:]:
+        name = unescape(token)
+        if isinstance(value, dict):
+            value = value.get(name)
+        elif isinstance(value, list) and name.isascii() and name.isdigit() and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            return None
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicates:
+    """`groups` and `documents` (in these groups) by schema; `listed` is the content of the report's file."""
+
+    groups: Mapping[str, int]
+    documents: Mapping[str, int]
+    listed: Mapping[str, Sequence[Mapping[str, Any]]]
+
+    def counts(self) -> dict[str, Any]:
+        """For the manifest: totals, and by schema."""
+        schemas = {name: {"groups": n, "documents": self.documents[name]} for name, n in self.groups.items()}
+        return {
+            "groups": sum(self.groups.values()),
+            "documents": sum(self.documents.values()),
+            "schemas": schemas,
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """What `duplicates.json` holds."""
+        return {**self.counts(), "listed": self.listed, "most_groups": MAX_GROUPS, "most_ids": MAX_IDS}
+
+
+def find_duplicates(directory: Path, files: Sequence[Mapping[str, Any]]) -> Duplicates:
+    """Groups of documents with equal records among the files of a run, whatever their order.
+
+    Files are read twice, so that of a row 8 bytes are held (about 32 for a moment) and ids only of listed groups.
+
+    Raises:
+        OSError, pyarrow.ArrowException: a file cannot be read.
+    """
+    by_schema: dict[str, list[Path]] = defaultdict(list)
+    for file in files:
+        if file["status"] != "rejected":
+            by_schema[file["schema"]].append(directory / file["path"])
+    groups, documents, listed = {}, {}, {}
+    for schema, paths in sorted(by_schema.items()):
+        values, counts = _repeated(paths)
+        if not len(values):
+            continue
+        groups[schema], documents[schema] = len(values), int(counts.sum())
+        order = sorted(zip(counts.tolist(), values.tolist(), strict=True), key=lambda pair: (-pair[0], pair[1]))
+        listed[schema] = _listed(paths, order[:MAX_GROUPS])
+    return Duplicates(groups, documents, listed)
+
+
+def _repeated(paths: Sequence[Path]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+    """The digests that occur more than once, and how often."""
+    import numpy as np
+
+    found = array("Q")
+    for path in paths:
+        found.extend(int(row, 16) for row in _columns(path, "record_digest")[0] if row is not None)
+    values, counts = np.unique(np.frombuffer(found, dtype=np.uint64), return_counts=True)
+    return values[counts > 1], counts[counts > 1]
+
+
+def _listed(paths: Sequence[Path], wanted: Sequence[tuple[int, int]]) -> list[dict[str, Any]]:
+    ids: dict[str, list[str]] = {f"{value:016x}": [] for _, value in wanted}
+    for path in paths:
+        for key, document_id in zip(*_columns(path, "record_digest", "document_id"), strict=True):
+            if key in ids:
+                ids[key].append(document_id)
+                if len(ids[key]) >= 2 * MAX_IDS:
+                    ids[key] = sorted(ids[key])[:MAX_IDS]
+    counts = {f"{value:016x}": count for count, value in wanted}
+    return [
+        {"record_digest": key, "documents": counts[key], "ids": sorted(found)[:MAX_IDS]} for key, found in ids.items()
+    ]
+
+
+def _columns(path: Path, *names: str) -> list[list[Any]]:
+    """Columns of a file as lists; nothing of a file that lacks one of them."""
+    import pyarrow.parquet as pq
+
+    table = pq.ParquetFile(path).read(columns=list(names))
+    found = set(names) <= set(table.column_names)
+    return [table.column(name).to_pylist() if found else [] for name in names]

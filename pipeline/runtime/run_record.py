@@ -1,0 +1,94 @@
+"""`run.json`: what a run directory says of itself, and the job that it was made by."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from pipeline import __version__
+from pipeline.errors import OutputError
+from pipeline.job import JobConfig
+from pipeline.runtime.durable import json_object
+from pipeline.runtime.identity import SECRET, Identity
+
+RUN = "run.json"
+
+
+def run_record(job: JobConfig, identity: Identity) -> dict[str, Any]:
+    """What is kept of a run when it is opened. `job_lacks` names what was left out of `job`, which may be secret."""
+    kept, lacks = _job(job)
+    return {
+        "run_id": identity.run_id,
+        "origin": identity.origin,
+        "work": identity.work,
+        "unit_documents": job.placement.unit_documents,
+        "input": kept["input"],
+        "job": kept,
+        "job_lacks": lacks,
+        "started": now(),
+    }
+
+
+def read_run_record(path: Path) -> dict[str, Any] | None:
+    """What `run_record` gave for a `run.json`, or None if the file is something else's."""
+    record = json_object(path) or {}
+    kinds = {"run_id": str, "origin": dict, "work": dict, "unit_documents": int, "started": str}
+    return record if all(isinstance(record.get(key), kind) for key, kind in kinds.items()) else None
+
+
+def recorded_job(directory: Path) -> tuple[JobConfig, tuple[str, ...]]:
+    """The job that a run directory was made by, and what of it was not kept: `engine.environment.NAME` and the like.
+
+    Raises:
+        OutputError: `run.json` is missing, is not one, or keeps no job that this version knows.
+    """
+    path = directory / RUN
+    record = read_run_record(path)
+    if record is None:
+        raise OutputError(f"{path} is missing, or is not what gristmill {__version__} writes there.")
+    if "job" not in record:
+        raise OutputError(f"{path} was written by an earlier version, which did not keep the job: give the job file.")
+    try:
+        return JobConfig.model_validate(record["job"]), tuple(map(str, record.get("job_lacks", ())))
+    except (ValidationError, TypeError) as error:
+        raise OutputError(f"the job in {path} is none that gristmill {__version__} knows: {error}") from error
+
+
+def without_credentials(path: str) -> str:
+    """A path as it may be stored: of a URI, neither user and password nor the query, which may hold keys.
+
+    Who reads it again, as `inspect` does, needs them in the environment.
+    """
+    if "://" not in path:
+        return path
+    scheme, rest = path.split("://", 1)
+    place, slash, below = rest.partition("?")[0].partition("/")
+    return f"{scheme}://{place.rpartition('@')[2]}{slash}{below}"
+
+
+def now() -> str:
+    """The time as run files have it: UTC, ISO 8601, whole seconds."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def _job(job: JobConfig) -> tuple[dict[str, Any], list[str]]:
+    kept: dict[str, Any] = job.model_dump(mode="json", by_alias=True)
+    kept["input"]["path"] = without_credentials(kept["input"]["path"])
+    for lookup in kept["lookups"]:
+        lookup["path"] = without_credentials(lookup["path"])
+    engines = {"engine": kept["engine"], **{f"engines.{name}": engine for name, engine in kept["engines"].items()}}
+    lacks = [f"{place}.{name}" for place, engine in engines.items() for name in _take_out_secrets(engine)]
+    return kept, lacks
+
+
+def _take_out_secrets(engine: Mapping[str, Any]) -> Iterator[str]:
+    """Remove what may be secret from an engine config; yields the keys."""
+    for section, secret in (("environment", lambda _: True), ("engine_args", SECRET.search)):
+        values = engine.get(section, {})
+        for name in [name for name in values if secret(name)]:
+            del values[name]
+            yield f"{section}.{name}"

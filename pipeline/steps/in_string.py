@@ -1,0 +1,99 @@
+"""JSON inside a JSON string: taken out where the schema wants what is inside and not the string."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+from pipeline.records import Draft, JsonValue, Problem, Repair
+from pipeline.schema.plan import DecodingPlan
+from pipeline.schema.walk import unescape
+from pipeline.steps.aligned import leaves
+from pipeline.steps.strict import Unparsable, read
+from pipeline.steps.validate import judge_of
+
+MAX_STRINGS = 20
+MAX_LEVELS = 3
+
+
+def take_out(draft: Draft, plan: DecodingPlan, attempt: int) -> Draft:
+    """The draft with the objects and arrays that stood escaped in strings, the record itself included.
+
+    A string is opened only if the schema refuses it where it stands, and does not refuse what is inside there.
+    """
+    value, opened = draft.value, []
+    for pointer in _suspects(value):
+        inside = _inside(_at(value, pointer))
+        if inside is None or not _refuses(plan, value, pointer):
+            continue
+        changed = _put(value, pointer, inside)
+        if not _refuses(plan, changed, pointer):
+            value = changed
+            opened.append(pointer)
+    if not opened:
+        return draft
+    message = "the answer held this as JSON inside a string"
+    return dataclasses.replace(
+        draft,
+        value=value,
+        problems=(*draft.problems, *(Problem("json_in_string", at, message, attempt) for at in opened)),
+        repairs=(*draft.repairs, *(Repair("unescaped", at, "JSON inside a string", attempt) for at in opened)),
+    )
+
+
+def _suspects(value: JsonValue) -> list[str]:
+    found = [
+        pointer for pointer, leaf in leaves(value) if isinstance(leaf, str) and leaf.strip()[:1] in ("{", "[", '"')
+    ]
+    return found[:MAX_STRINGS]
+
+
+def _inside(value: JsonValue) -> JsonValue:
+    """The object or array that a string holds, MAX_LEVELS strings deep at most; None if it holds none."""
+    for _ in range(MAX_LEVELS):
+        try:
+            value = read(value).value
+        except Unparsable:
+            return None
+        if isinstance(value, dict | list):
+            return value
+        if not isinstance(value, str):
+            return None
+    return None
+
+
+def _refuses(plan: DecodingPlan, value: JsonValue, pointer: str) -> bool:
+    """Whether the schema objects to what stands at a pointer itself."""
+    path = _steps(pointer)
+    try:
+        return any([str(step) for step in error.absolute_path] == path for error in _errors(plan, value))
+    except Exception:  # what the validator trips over is told by validation; nothing is taken out here
+        return pointer != ""
+
+
+def _errors(plan: DecodingPlan, value: JsonValue) -> Iterable[Any]:
+    return judge_of(plan).validator.iter_errors(value)
+
+
+def _steps(pointer: str) -> list[str]:
+    return [unescape(step) for step in pointer.split("/")[1:]]
+
+
+def _at(value: JsonValue, pointer: str) -> JsonValue:
+    for step in _steps(pointer):
+        value = value[int(step)] if isinstance(value, list) else value[step]
+    return value
+
+
+def _put(value: JsonValue, pointer: str, new: JsonValue) -> JsonValue:
+    """A copy of a value with another one at a pointer."""
+    if pointer == "":
+        return new
+    first, _, rest = pointer[1:].partition("/")
+    step = unescape(first)
+    below = f"/{rest}" if "/" in pointer[1:] else ""
+    if isinstance(value, list):
+        index = int(step)
+        return [*value[:index], _put(value[index], below, new), *value[index + 1 :]]
+    return {**value, step: _put(value[step], below, new)}
