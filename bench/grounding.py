@@ -24,7 +24,7 @@ from typing import Any
 
 from bench import machine
 from pipeline.schema.walk import escape
-from pipeline.steps.support import Source, hits_of
+from pipeline.steps.support.source import Source, hits_of
 
 SHARED = Path(os.environ.get("GRISTMILL_SHARED") or Path(__file__).parent.parent.parent / "shared")
 SETS = (

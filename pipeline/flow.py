@@ -103,7 +103,7 @@ class _Judge:
     def answer(self, completion: Completion, number: int) -> Draft:
         """The draft of one completion, with all that is wrong with it."""
         draft = self._step("parse", parse(completion, number))
-        draft = self._step("repair", repair(draft, completion, number))
+        draft = self._step("repair", repair(draft, completion, number, self.plan))
         draft = self._step("normalise", normalise(draft, self.plan, number))
         draft = self._step("validate", validate(draft, self.plan, number, constrained=completion.constrained))
         return self._meaning(draft, completion, number)

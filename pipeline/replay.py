@@ -30,9 +30,9 @@ from pipeline.runtime.recall import Recalled, changes, differences, recall
 from pipeline.runtime.run_record import recorded_job
 from pipeline.schema.plan import NO_PLAN, DecodingPlan, refused_plan
 from pipeline.schema.storage import as_json
+from pipeline.steps.answer.spans import scan
 from pipeline.steps.route import worth_asking
 from pipeline.steps.rules import NO_LOOKUPS, Lookups
-from pipeline.steps.spans import scan
 
 Which = Literal["main", "recorded"]
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from pipeline.records import Completion, Draft, Field, JsonValue
 from pipeline.schema.walk import escape
-from pipeline.steps.spans import MAX_POINTER_CHARACTERS, Span, scan
+from pipeline.steps.answer.spans import MAX_POINTER_CHARACTERS, Span, scan
 
 SUPPORT = {"exact": 1.0, "normalised": 1.0, "": 0.8, "none": 0.3}
 """Factor of a leaf by how the document supports it. Of a fuzzy match it is the match's score; empty: nobody looked."""

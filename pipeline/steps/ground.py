@@ -22,9 +22,9 @@ from pipeline.schema.plan import DecodingPlan
 from pipeline.schema.validator import PatternTimeout
 from pipeline.steps.cite import passages
 from pipeline.steps.clean import Cleaned
-from pipeline.steps.ground_cites import Citations, citations_of
-from pipeline.steps.ground_leaves import Leaf, judge_of, leaves_of, takes_null
-from pipeline.steps.support import Hit, Source, hits_of
+from pipeline.steps.support.cites import Citations, citations_of
+from pipeline.steps.support.leaves import Leaf, judge_of, leaves_of, takes_null
+from pipeline.steps.support.source import Hit, Source, hits_of
 
 MAX_LEAVES = 2000
 """Values of one record that are looked for."""

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pipeline.records import Completion, Draft, JsonValue, Problem
-from pipeline.steps.degenerate import MIN_BLANKS, periodic_tail, trailing_blanks
-from pipeline.steps.invisible import invisible_places
-from pipeline.steps.scan import places
-from pipeline.steps.strict import (
+from pipeline.steps.answer.degenerate import MIN_BLANKS, periodic_tail, trailing_blanks
+from pipeline.steps.answer.invisible import invisible_places
+from pipeline.steps.answer.scan import places
+from pipeline.steps.answer.strict import (
     CANONICAL_NUMBER,
     MAX_CHARACTERS,
     MAX_DEPTH,

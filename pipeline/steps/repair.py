@@ -18,12 +18,12 @@ import json
 
 from pipeline.records import Completion, Draft, Field, Problem, Repair
 from pipeline.schema.plan import DecodingPlan
-from pipeline.steps.aligned import aligned, leaves
-from pipeline.steps.in_string import take_out
+from pipeline.steps.answer.aligned import aligned, leaves
+from pipeline.steps.answer.in_string import take_out
+from pipeline.steps.answer.relaxed import Relaxed, relax
+from pipeline.steps.answer.strict import Read, Unparsable, check_bounds, read
+from pipeline.steps.answer.unwrap import holds_several, unwrap
 from pipeline.steps.parse import odd
-from pipeline.steps.relaxed import Relaxed, relax
-from pipeline.steps.strict import Read, Unparsable, check_bounds, read
-from pipeline.steps.unwrap import holds_several, unwrap
 
 MAX_REPAIRABLE_CHARACTERS = 1 << 12
 """For json-repair only, whose time grows with the square of the text and worse: at this size the worst found should

@@ -19,9 +19,9 @@ from pipeline.schema.declared import NOTHING, Declared, Language, Rule, declared
 from pipeline.schema.plan import DecodingPlan
 from pipeline.schema.validator import PatternTimeout
 from pipeline.schema.walk import descend
-from pipeline.steps.branches import accepts_partly
-from pipeline.steps.checks import Found, missing, out_of_order, repeated
-from pipeline.steps.language import MAX_LETTERS, NotTold, other_language
+from pipeline.steps.declared.branches import accepts_partly
+from pipeline.steps.declared.checks import Found, missing, out_of_order, repeated
+from pipeline.steps.declared.language import MAX_LETTERS, NotTold, other_language
 from pipeline.steps.validate import MAX_PROBLEMS
 
 Lookups = Mapping[tuple[str, str], Set[str]]

@@ -17,13 +17,13 @@ from pipeline.schema.alongside import Part
 from pipeline.schema.plan import DecodingPlan
 from pipeline.schema.validator import PatternTimeout
 from pipeline.schema.walk import escape
-from pipeline.steps.certain import Certain, certain
+from pipeline.steps.answer.degenerate import periodic_tail
 from pipeline.steps.codes import CODES
-from pipeline.steps.degenerate import periodic_tail
-from pipeline.steps.lenient import declared_names, find, is_open, known_parts, least_items, required_names
 from pipeline.steps.normalise import normalise
-from pipeline.steps.prune import Pruned, prune
 from pipeline.steps.retry import Step
+from pipeline.steps.salvaging.certain import Certain, certain
+from pipeline.steps.salvaging.lenient import declared_names, find, is_open, known_parts, least_items, required_names
+from pipeline.steps.salvaging.prune import Pruned, prune
 
 MAX_ROUNDS = 8
 """Of finding what has to go, since what is left may break the schema anew. After so many nothing is kept."""

@@ -132,7 +132,7 @@ def test_no_sign_is_read_as_one_currency_that_stands_for_another_in_some_locale(
 
 
 def test_what_is_made_visible_holds_nothing_that_the_parser_calls_invisible() -> None:
-    from pipeline.steps.invisible import invisible
+    from pipeline.steps.answer.invisible import invisible
 
     parts = [
         "a",

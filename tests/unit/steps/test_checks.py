@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.schema.declared import Order, Unique
-from pipeline.steps.checks import looked_up, missing, out_of_order, repeated, values_at
+from pipeline.steps.declared.checks import looked_up, missing, out_of_order, repeated, values_at
 
 
 def again(items: list[Any], *pointers: str) -> list[str]:

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.records import Completion, Draft, Field
+from pipeline.steps.answer.spans import spans_of
 from pipeline.steps.confidence import SUPPORT, score, tokens_of
-from pipeline.steps.spans import spans_of
 
 VALUE = {"name": "Ann & Co", "n": 12, "empty": "", "tags": ["粥", None], "none": []}
 TEXT = json.dumps(VALUE, ensure_ascii=False, separators=(",", ":"))

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from pipeline.steps.support import Hit, Region, Source, hits_of
-from pipeline.steps.support_fold import cuts_character, fold, is_mark, same_digits
+from pipeline.steps.support.fold import cuts_character, fold, is_mark, same_digits
+from pipeline.steps.support.source import Hit, Region, Source, hits_of
 
 
 def found(text: str, value: Any) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.steps.language import MIN_LETTERS, other_language
+from pipeline.steps.declared.language import MIN_LETTERS, other_language
 
 TEXTS = {
     "de": "Die Rechnung ist innerhalb von vierzehn Tagen ohne Abzug zu bezahlen, sonst werden Zinsen fällig.",

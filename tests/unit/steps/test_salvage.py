@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from support import GOOD, RECEIPT, Answers, attempt, codes, completion, extracted, plan_of, schema_and_record
 
 from pipeline.records import Draft, Field, Problem
-from pipeline.steps.certain import certain
 from pipeline.steps.parse import parse
 from pipeline.steps.repair import repair
 from pipeline.steps.retry import Step
 from pipeline.steps.route import status_of
 from pipeline.steps.salvage import salvage
+from pipeline.steps.salvaging.certain import certain
 from pipeline.steps.validate import validate
 
 

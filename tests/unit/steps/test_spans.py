@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.schema.walk import resolve
+from pipeline.steps.answer.spans import scan, spans_of
 from pipeline.steps.parse import MAX_DEPTH
-from pipeline.steps.spans import scan, spans_of
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),

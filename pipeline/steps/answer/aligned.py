@@ -13,8 +13,8 @@ from collections.abc import Iterator
 
 from pipeline.records import JsonValue
 from pipeline.schema.walk import escape
-from pipeline.steps.relaxed import PUNCTUATION
-from pipeline.steps.strict import CANONICAL_NUMBER, LIKE_A_NUMBER
+from pipeline.steps.answer.relaxed import PUNCTUATION
+from pipeline.steps.answer.strict import CANONICAL_NUMBER, LIKE_A_NUMBER
 
 _QUOTES = "\"'“”„＂`"
 _GAP = re.compile(r"[\s{}\[\]:,｛｝［］：，、\ufeff]*")

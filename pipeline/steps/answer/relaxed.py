@@ -11,8 +11,8 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
-from pipeline.steps.scan import STRING
-from pipeline.steps.strict import CANONICAL_NUMBER
+from pipeline.steps.answer.scan import STRING
+from pipeline.steps.answer.strict import CANONICAL_NUMBER
 
 PUNCTUATION = dict(zip("｛｝［］：，、", "{}[]:,,", strict=True))
 """Full-width punctuation as JSON's."""

@@ -9,8 +9,8 @@ from typing import Any
 from pipeline.records import Draft, JsonValue, Problem, Repair
 from pipeline.schema.plan import DecodingPlan
 from pipeline.schema.walk import unescape
-from pipeline.steps.aligned import leaves
-from pipeline.steps.strict import Unparsable, read
+from pipeline.steps.answer.aligned import leaves
+from pipeline.steps.answer.strict import Unparsable, read
 from pipeline.steps.validate import judge_of
 
 MAX_STRINGS = 20

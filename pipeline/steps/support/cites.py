@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pipeline.records import JsonValue, Problem
 from pipeline.schema.walk import unescape
 from pipeline.steps.cite import Passages, cited, regions
-from pipeline.steps.ground_leaves import Leaf
-from pipeline.steps.support import Region
+from pipeline.steps.support.leaves import Leaf
+from pipeline.steps.support.source import Region
 
 MAX_UNKNOWN = 5
 """Unknown ids that one problem names."""

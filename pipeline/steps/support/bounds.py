@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from pipeline.steps.readings_number import stands_free
-from pipeline.steps.support_fold import cuts_character, is_bounded, is_mark
+from pipeline.steps.support.fold import cuts_character, is_bounded, is_mark
+from pipeline.steps.support.numbers import stands_free
 
 MAX_WORD = 40
 """Characters by which a span is widened at most to where a word ends."""

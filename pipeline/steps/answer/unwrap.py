@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from itertools import islice
 
-from pipeline.steps.scan import STRING
-from pipeline.steps.strict import Unparsable, loads
+from pipeline.steps.answer.scan import STRING
+from pipeline.steps.answer.strict import Unparsable, loads
 
 MAX_CANDIDATES = 8
 _FENCED = re.compile(r"```[A-Za-z0-9_-]*[ \t]*\r?\n(.*?)```", re.DOTALL)

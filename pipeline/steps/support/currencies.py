@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from pipeline.schema.locales.currencies import AMBIGUOUS, SIGNS
-from pipeline.steps.readings import DERIVED, WITHIN
+from pipeline.steps.support.readings import DERIVED, WITHIN
 
 _WORDS = {
     "EUR": "euro euros Euro Euros EURO",

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from pipeline.records import JsonValue
 from pipeline.schema.walk import escape
-from pipeline.steps.scan import STRING
-from pipeline.steps.strict import Unparsable, check_bounds, strict_decoder
+from pipeline.steps.answer.scan import STRING
+from pipeline.steps.answer.strict import Unparsable, check_bounds, strict_decoder
 
 MAX_CHARACTERS = 1 << 18
 """Of longer answers nothing is kept: the densest, a list of half as many digits, would take over a second."""

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 from pipeline.records import JsonValue
 from pipeline.schema.alongside import Accepts, Part, parts
 from pipeline.schema.validator import validator_of
-from pipeline.steps.readings_currency import CODES
+from pipeline.steps.support.currencies import CODES
 
 LEVELS = ("exact", "normalised", "fuzzy")
 """How literal support has to be, as `x-ground` says it."""

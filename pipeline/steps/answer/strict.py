@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from pipeline.records import JsonValue
-from pipeline.steps.scan import is_deeper, pointer_at, repeated_key
+from pipeline.steps.answer.scan import is_deeper, pointer_at, repeated_key
 
 MAX_CHARACTERS = 1 << 20
 MAX_DEPTH = 64

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline.steps.support_fold import Folded
+from pipeline.steps.support.fold import Folded
 
 LEAST = 0.85
 """Likeness from which on a text supports a value; docs/grounding.md has the measurement that it was chosen by."""

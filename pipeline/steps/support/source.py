@@ -15,13 +15,13 @@ from functools import cached_property
 from typing import Any
 
 from pipeline.records import Match
-from pipeline.steps.readings import DERIVED, PLAIN, WITHIN, Reading
-from pipeline.steps.readings_currency import ways_to_write
-from pipeline.steps.readings_date import Dates, dates_in, dates_of
-from pipeline.steps.readings_number import Numbers, number_of, plain_digits, values_of
-from pipeline.steps.support_bounds import MAX_TRIES, NO, WHOLE, occurrences, standing, to_end, to_words
-from pipeline.steps.support_fold import Folded, fold, is_bounded, same_digits
-from pipeline.steps.support_fuzzy import MAX_WORK, align, least_of, likeness
+from pipeline.steps.support.bounds import MAX_TRIES, NO, WHOLE, occurrences, standing, to_end, to_words
+from pipeline.steps.support.currencies import ways_to_write
+from pipeline.steps.support.dates import Dates, dates_in, dates_of
+from pipeline.steps.support.fold import Folded, fold, is_bounded, same_digits
+from pipeline.steps.support.fuzzy import MAX_WORK, align, least_of, likeness
+from pipeline.steps.support.numbers import Numbers, number_of, plain_digits, values_of
+from pipeline.steps.support.readings import DERIVED, PLAIN, WITHIN, Reading
 
 MAX_HITS = 64
 """Occurrences kept of one value."""

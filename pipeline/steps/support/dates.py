@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from datetime import date
 
-from pipeline.steps.readings import AMBIGUOUS, DERIVED, PLAIN, Reading
-from pipeline.steps.readings_number import plain_digits
+from pipeline.steps.support.numbers import plain_digits
+from pipeline.steps.support.readings import AMBIGUOUS, DERIVED, PLAIN, Reading
 
 Dates = dict[date, list[Reading]]
 

@@ -9,9 +9,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from decimal import Decimal
 
-from pipeline.steps.readings import AMBIGUOUS, COUNTED, DERIVED, MAX_READINGS, PLAIN, WITHIN, Reading
-from pipeline.steps.readings_currency import CODES
-from pipeline.steps.support_fold import is_bounded
+from pipeline.steps.support.currencies import CODES
+from pipeline.steps.support.fold import is_bounded
+from pipeline.steps.support.readings import AMBIGUOUS, COUNTED, DERIVED, MAX_READINGS, PLAIN, WITHIN, Reading
 
 MAX_DIGITS = 40
 """Longer runs of digits and separators are no amounts. Also bounds the cost of a reading."""

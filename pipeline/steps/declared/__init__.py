@@ -1,0 +1,1 @@
+"""Checks that schemas and jobs declare beside rules: order, repetition, lookups, language. Of `rules`."""

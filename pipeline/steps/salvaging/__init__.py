@@ -1,0 +1,1 @@
+"""What can be kept of an answer that is cut or broken. Of `salvage`."""

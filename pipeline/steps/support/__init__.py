@@ -1,0 +1,1 @@
+"""Where a document supports a value, in whatever notation. Of `ground`."""
