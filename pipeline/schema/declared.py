@@ -50,6 +50,8 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Language:
+    """The languages that a text may be in, as ISO 639-1 codes."""
+
     codes: tuple[str, ...]
     severity: Severity
 

@@ -33,6 +33,14 @@ class PatternTimeout(Exception):
     """A search took longer than SEARCH_SECONDS, so nobody knows whether the value is valid."""
 
 
+class Undeclared(ValidationError):
+    """An object has `keys` that its schema does not allow; without them nothing is wrong with it here."""
+
+    def __init__(self, message: str, keys: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.keys = keys
+
+
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """A compiled pattern."""
@@ -102,7 +110,7 @@ def _additional(validator: Any, child: Any, instance: Any, schema: Any) -> Itera
     declared = _declared(schema, instance)
     extras = [key for key in instance if key not in declared]
     if child is False and extras:
-        yield ValidationError(f"Additional properties are not allowed: {_listed(extras)}")
+        yield Undeclared(f"Additional properties are not allowed: {_listed(extras)}", tuple(extras))
     elif child is not False:
         for key in extras:
             yield from validator.descend(instance[key], child, path=key)
@@ -117,7 +125,7 @@ def _unevaluated(
     left = [key for key in instance if key not in seen]
     wrong = [key for key in left if not validator.evolve(schema=child).is_valid(instance[key])]
     if wrong:
-        yield ValidationError(f"Unevaluated properties are not allowed: {_listed(wrong)}")
+        yield Undeclared(f"Unevaluated properties are not allowed: {_listed(wrong)}", tuple(wrong))
 
 
 def _evaluated(validator: Any, instance: Mapping[str, Any], schema: Any, root: Any) -> set[str]:

@@ -29,7 +29,7 @@ from pipeline.steps.support.source import Hit, Source, hits_of
 MAX_LEAVES = 2000
 """Values of one record that are looked for."""
 MAX_SHOWN = 60
-"""Characters of a value or a passage that a message quotes."""
+"""Characters of a passage that a message quotes. Values are not: what a model wrote must not come back as an order."""
 MAX_LINE = 500
 """Characters further apart than this are not on one line."""
 
@@ -179,9 +179,9 @@ def _ungrounded(
         way = ", or null if it does not say it" if null else ""
         if place:
             there = _shown(source.text[place.start : place.end])
-            words = f"{_shown(leaf.value)} stands in the document as {there} only: copy that{way}"
+            words = f"the document says {there} instead: copy that{way}"
         else:
-            words = f"{_shown(leaf.value)} is not in the document: copy what it says as it stands there{way}"
+            words = f"this value is not in the document: copy what it says as it stands there{way}"
         yield Problem("ungrounded", leaf.pointer, words, attempt, severity)
 
 

@@ -80,19 +80,23 @@ KINDS: dict[str, Kind] = {
     "undecided": Kind("too large or too entangled to compare", "breaking", "breaking", _ALL, "the limit is hit"),
     "unknown_keyword": Kind("a keyword that no validator knows", *_SAME, "refuses nothing, but the model reads it"),
     "annotation": Kind("title, description, default, examples…", *_SAME, "the model reads it: answers may move"),
-    "extension": Kind("an x- keyword", *_SAME, "refuses nothing; it stands in the prompt, never in a grammar"),
+    "extension": Kind(
+        "an x- keyword",
+        *("compatible", "compatible", "compatible"),
+        "neither prompt nor grammar shows it; what is done to answers may change",
+    ),
     "rule_added": Kind(
         "a rule of x-validations added or stricter",
-        *("compatible, narrowing", "L", "retest"),
+        *("compatible, narrowing", "L", "compatible"),
         "records that break it are no longer valid (`observe` only counts); no grammar holds it",
     ),
     "rule_removed": Kind(
         "a rule of x-validations removed or milder",
-        *("compatible, widening", "L", "retest"),
+        *("compatible, widening", "L", "compatible"),
         "records that broke it become valid (`observe` only counts); no grammar held it",
     ),
     "rules_unread": Kind(
-        "x-validations that are not a list of rules", "breaking", _ALL, "retest", "cannot be compared"
+        "x-validations that are not a list of rules", "breaking", _ALL, "compatible", "cannot be compared"
     ),
     "instructions": Kind("instructions.md", *_SAME, "the model reads it: answers may move"),
     "few_shot": Kind("examples.jsonl", *_SAME, "the model reads it: answers may move"),

@@ -16,6 +16,7 @@ from typing import Any
 from pipeline.records import JsonValue, Problem
 from pipeline.schema.alongside import Part, parts
 from pipeline.schema.plan import DecodingPlan
+from pipeline.schema.validator import Undeclared
 from pipeline.schema.walk import LISTS, MAPS, SINGLES, escape
 from pipeline.steps.validate import Judge, find_problems, judge_of
 
@@ -123,4 +124,8 @@ def _deepest(error: Any, plan: DecodingPlan) -> Iterator[tuple[str, str]]:
             yield from _deepest(inner, plan)
         return
     pointer = "".join(f"/{escape(str(step))}" for step in error.absolute_path)
+    if isinstance(error, Undeclared):
+        for key in error.keys:
+            yield f"{pointer}/{escape(key)}", f"{error.validator}: a key that the schema does not declare"
+        return
     yield pointer, f"{error.validator}: not satisfied"

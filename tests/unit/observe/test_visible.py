@@ -102,7 +102,8 @@ def test_inspect_shows_hostile_rows_as_they_are() -> None:
     shown = printed(panel_of(row_of(EVIL), f"document {EVIL}"))
     assert not set(shown) & set("\x1b\x07\x9b\r\u202e\ud800")
     assert shown.count("aGk=") == 12
-    assert shown.count(SHOWN) >= 10  # the record is JSON, which has its own way to write some of these
+    # The record is JSON and pointers are one line each: they have their own way to write some of these.
+    assert shown.count(SHOWN) >= 8
     assert "repair   x" in shown
     assert "(attempt 1)" in shown
 

@@ -33,6 +33,9 @@ FAMILY = {
 POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*")
 Law = Callable[[Seen], None]
 
+MAX_ECHO = 12
+"""Characters of a value that may stand in feedback by chance."""
+
 
 def hold_all(case: dict[str, Any]) -> None:
     """Everything that must hold of a case.
@@ -175,15 +178,14 @@ def bounded_cost(s: Seen) -> None:
 
 
 def no_orders(s: Seen) -> None:
-    """The model's words do not come back as an instruction: no value at all, or where a policy asks for support that a
-    value lacks, its first few dozen characters, quoted."""
-    _short_feedback(s, quoted=12)
-    _short_feedback(seen(s.case, settings(ground="retry")), quoted=64)
+    """The model's words do not come back as an instruction, whatever the policy."""
+    _short_feedback(s)
+    _short_feedback(seen(s.case, settings(ground="retry")))
     if s.outcome.status == "valid":
         assert s.outcome.record == strict(s.text)
 
 
-def _short_feedback(s: Seen, quoted: int) -> None:
+def _short_feedback(s: Seen) -> None:
     for prompt in s.engine.prompts[1:]:
         told = prompt.user[len(s.engine.prompts[0].user) :]
         lines = [line for line in told.split("\n") if line.startswith("- ")]
@@ -191,7 +193,7 @@ def _short_feedback(s: Seen, quoted: int) -> None:
         assert all(len(line) <= MAX_MESSAGE + 2 for line in lines)
         assert not re.search(r"[<>\x00-\x09\x0b-\x1f\x7f\u2028\u2029\u202a-\u202e\u2066-\u2069]", told)
         for _, leaf in leaves(strict(s.text)):
-            assert not (isinstance(leaf, str) and len(leaf) > quoted and leaf in told)
+            assert not (isinstance(leaf, str) and len(leaf) > MAX_ECHO and leaf in told)
 
 
 def survived(s: Seen) -> None:
