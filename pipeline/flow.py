@@ -79,9 +79,7 @@ async def extract(
             if good_enough(steps[-1].draft, config) or not may_retry(steps, config, started):
                 break
             await asyncio.sleep(pause(steps, config.retry, started))
-        chosen = best(steps, document) or judge.saved(steps)
-        trace("route", chosen)
-        return route(document, plan, steps, chosen, config, judge.cleaned.repairs())
+        return route(document, plan, steps, judge.choice(steps), config, judge.cleaned.repairs())
     except EngineError:
         raise
     except Exception as error:  # a fault of ours or of a library costs this document, not the job
@@ -108,7 +106,13 @@ class _Judge:
         draft = self._step("validate", validate(draft, self.plan, number, constrained=completion.constrained))
         return self._meaning(draft, completion, number)
 
-    def saved(self, steps: Sequence[Step]) -> Step | None:
+    def choice(self, steps: Sequence[Step]) -> Step | None:
+        """The attempt whose record the outcome holds, or None if there is none to hold."""
+        chosen = best(steps, self.document) or self._saved(steps)
+        self.trace("route", chosen)
+        return chosen
+
+    def _saved(self, steps: Sequence[Step]) -> Step | None:
         """Layer 3: what is certain of the attempt that holds most, or None."""
         if not self.config.policy.degraded or not worth_asking(self.document):
             return None

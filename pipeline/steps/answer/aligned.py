@@ -23,6 +23,9 @@ _ESCAPE = re.compile(r"(?:\\u[0-9a-fA-F]{4}){2}|\\u[0-9a-fA-F]{4}|\\.", re.DOTAL
 _WORD = re.compile(r"[^\s{}\[\]:,\"']+")
 _SPELLINGS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _SPELLINGS_OF_NULL = frozenset({"null", "None", "NULL", "Null"})
+_NO_TEXT = frozenset({"true", "false", "null", "none", "nil", "undefined", "nan", "inf", "infinity"})
+"""Words that stand for something else in one language or another; without quotes they are no texts."""
+_NOT_BARE = re.compile(rf"[{{}}\[\]:,{re.escape(''.join(PUNCTUATION) + _QUOTES)}]")
 
 
 def aligned(text: str, value: JsonValue) -> list[str] | None:
@@ -147,11 +150,9 @@ def _end_of_text(text: str, start: int, content: str) -> int | None:
             return None
         position += step
     closed = position < len(text) and text[position] in _QUOTES
-    if not opened and not closed:
-        bare = content in _SPELLINGS or content in _SPELLINGS_OF_NULL or LIKE_A_NUMBER.fullmatch(content)
-        if bare or not content:
-            return None
-    if not content and not (opened and closed):
+    if not (opened and closed) and (not content or _NOT_BARE.search(content)):
+        return None  # where such a text ends is a guess
+    if not opened and not closed and (content.casefold() in _NO_TEXT or LIKE_A_NUMBER.fullmatch(content)):
         return None
     return position + closed
 

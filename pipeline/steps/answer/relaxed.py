@@ -200,7 +200,7 @@ class _Writer:
 
     def _word(self, is_key: bool) -> str:
         match = (_KEY if is_key else _WORD).match(self.text, self.position)
-        if match is None:
+        if match is None or self.text[match.end() : match.end() + 1] in ("/", "#"):  # 1//2 is no 1 with a comment
             raise _GivenUp
         self.position = match.end()
         word = match[0]

@@ -10,6 +10,8 @@ from pipeline.steps.answer.scan import STRING
 from pipeline.steps.answer.strict import Unparsable, loads
 
 MAX_CANDIDATES = 8
+JSON_BLANKS = " \t\r\n"
+"""All that may stand around JSON; other blanks are a change to take away."""
 _FENCED = re.compile(r"```[A-Za-z0-9_-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
 _NO_PROSE = re.compile(r"^[ \t]*```[A-Za-z0-9_-]*[ \t]*$|[\s\ufeff]+", re.MULTILINE)  # half a fence is no prose either
 _OPENER = re.compile(r"[{\[｛［]")
@@ -30,6 +32,8 @@ def unwrap(answer: str) -> Candidate | None:
     """The only fenced block, or the only thing in brackets; None if that is ambiguous or nothing. Brackets that never
     close run to the end of the text."""
     blocks = list(islice(_FENCED.finditer(answer), 2))
+    if blocks and _is_inside(answer, blocks[0].start()):
+        blocks = []
     if len(blocks) > 1:
         return None
     inner = blocks[0][1] if blocks else answer
@@ -42,7 +46,7 @@ def unwrap(answer: str) -> Candidate | None:
         return None
     prose = _NO_PROSE.sub("", "\n".join([*outside, inner[: start.start()], inner[end:]]))
     text = inner[start.start() : end].rstrip().removesuffix("```").rstrip()
-    return Candidate(text, len(answer.strip()) - len(text), len(prose))
+    return Candidate(text, len(answer.strip(JSON_BLANKS)) - len(text), len(prose))
 
 
 def holds_several(answer: str) -> bool:
@@ -58,6 +62,12 @@ def holds_several(answer: str) -> bool:
         except Unparsable:
             continue
     return found > 1
+
+
+def _is_inside(answer: str, fence: int) -> bool:
+    """Whether a fence stands in brackets that were opened before it, and so maybe in a text of the answer itself."""
+    start = _OPENER.search(answer, 0, fence)
+    return start is not None and _end_of_brackets(answer, start.start()) > fence
 
 
 def _end_of_brackets(text: str, start: int) -> int:

@@ -3,7 +3,8 @@
 A string, object or array is complete when it is closed; a number, true, false or null when a comma or a closer follows,
 since more characters may have been to come. A container that was cut keeps what is complete in it, as the member of an
 object; as an item of a list it is left out, and a cut string is too. Text that breaks off in the middle, rather than at
-its end, does not even vouch for the string before the break: its closing quote may have been one inside it.
+its end, does not even vouch for the string before the break: its closing quote may have been one inside it. Nor for
+the number before it: the comma after it may have been one inside it, as in 1,000.
 """
 
 from __future__ import annotations
@@ -102,6 +103,8 @@ class _Reader:
                 return None
             next_one = self._skip(after)
             if not self._is_complete(after, next_one):
+                if _is_number(value) and next_one < len(self.text):
+                    self._give_up_last(level, int, float)
                 return None
             if isinstance(level.value, dict):
                 level.value[level.slot] = value
@@ -135,16 +138,18 @@ class _Reader:
         return self._skip(colon + 1)
 
     def _distrust(self, position: int, level: _Level, *, broken: bool = False) -> None:
-        """Give up the last text of a container where it breaks off before the end of the answer."""
-        token = _TOKEN.match(self.text, position)
-        if not broken and (position >= len(self.text) or (token and token.end() == len(self.text))):
+        """Give up the last text or number of a container where it breaks off before the end of the answer."""
+        token, mark = _TOKEN.match(self.text, position), self.text[position : position + 1]
+        no_key = isinstance(level.value, dict) and not level.begun and mark != '"'
+        if not broken and (not mark or (not no_key and token and token.end() == len(self.text))):
             return
-        if isinstance(level.value, dict):
-            last = next(reversed(level.value), None)
-            if last is not None and isinstance(level.value[last], str):
-                del level.value[last]
-        elif level.value and isinstance(level.value[-1], str):
-            level.value.pop()
+        self._give_up_last(level, *((str,) if mark in ("}", "]") else (str, int, float)))
+
+    def _give_up_last(self, level: _Level, *kinds: type) -> None:
+        last = next(reversed(level.value), None) if isinstance(level.value, dict) else len(level.value) - 1
+        if last is None or last == -1 or isinstance(level.value[last], bool) or not isinstance(level.value[last], kinds):
+            return
+        del level.value[last]
 
     def _is_complete(self, after: int, next_one: int) -> bool:
         """Whether the value that ends at a position cannot go on."""
@@ -174,6 +179,10 @@ class _Reader:
                 left_out, cut = [pointers[depth]], pointers[:depth]
         root = self.levels[0].value
         return Certain(root, tuple(cut), tuple(left_out)) if root else None
+
+
+def _is_number(value: JsonValue) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _distinct(items: list[JsonValue]) -> list[JsonValue]:
