@@ -119,7 +119,7 @@ class Completion:
     """What an engine answered to one request.
 
     `constrained` is true only if the engine proved at start that its constraint is in force on this path.
-    `error` is empty, or one of `prompt_too_long`, `prompt_truncated`, `schema_refused`, `engine_failed`,
+    `error` is empty, or one of `prompt_too_long`, `prompt_truncated`, `schema_refused`, `engine_failed`, `deadline`,
     `recording_missing`, `recording_stale`, and then `detail` holds the engine's words. `refusal` is what a provider's
     model said instead of an answer. Times are seconds.
     `logprobs` holds, per output token, {token id: log probability}; `token_ends` the code point of `text` at which

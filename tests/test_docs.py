@@ -44,7 +44,10 @@ def test_make_targets_exist(target: str) -> None:
     assert target in known
 
 
-@pytest.mark.parametrize("line", sorted(set(re.findall(r"gristmill ((?:check|run|inspect|replay|engines)[^`\n]*)", README))))
+COMMANDS = ("check", "run", "inspect", "replay", "engines")
+
+
+@pytest.mark.parametrize("line", sorted(set(re.findall(rf"gristmill ((?:{'|'.join(COMMANDS)})[^`\n]*)", README))))
 def test_commands_of_the_readme_are_commands(line: str) -> None:
     command, *rest = line.split()
     shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"})
@@ -61,7 +64,7 @@ def test_every_page_is_one_hop_from_the_readme() -> None:
 
 def test_help_teaches_every_command() -> None:
     shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "200", "NO_COLOR": "1"})
-    for command in ("check", "run", "inspect", "replay", "engines"):
+    for command in COMMANDS:
         assert re.search(rf"\b{command}\b +\S", shown.output)
 
 

@@ -158,6 +158,8 @@ def _column(row: Mapping[str, Any]) -> list[Text]:
 def _policies(report: Report) -> Iterator[RenderableType]:
     if report["closed"]:
         yield Text(f"closed to undeclared keys, since the schema does not ask for them: {_places(report['closed'])}")
+    if report["printed"]:
+        yield Text(f"asked for as text as printed, normalised afterwards: {_places(report['printed'])}")
     for name, trial in report["backends"].items():
         if trial["narrowed"]:
             places = _places(trial["narrowed"])

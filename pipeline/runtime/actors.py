@@ -22,6 +22,7 @@ from pipeline.runtime.exchange import rows_of, to_table, unit_of
 from pipeline.runtime.lookups import load_lookups
 from pipeline.schema.plan import NO_PLAN, DecodingPlan
 from pipeline.steps.route import blames_engine
+from pipeline.steps.validate import check_formats
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,6 +83,7 @@ class ExtractActor:
         return self._setup.plans[document.schema] if document.schema else NO_PLAN
 
     async def _start(self) -> Engine:
+        check_formats()
         if self._setup.job.lookups:
             lookups = await asyncio.to_thread(load_lookups, self._setup.job, self._setup.lookups or None)
             self._extract = partial(self._setup.extract, lookups=lookups)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,14 +11,12 @@ from typing import Any
 from pipeline.job import ExtractConfig, JobConfig, RecordedConfig
 from pipeline.runtime.input import InputScan
 from pipeline.runtime.lookups import Digests
+from pipeline.runtime.secrets import without_secrets
 from pipeline.schema.fingerprint import digest
 from pipeline.schema.plan import DecodingPlan
 
 PERFORMANCE_KEYS = ("max_num_seqs", "num_gpus", "environment", "token_seconds")
 """Keys of an engine config that are about speed and place, not about what is decoded."""
-
-SECRET = re.compile(r"(^|_)(token|secret|password|api_key)$", re.IGNORECASE)
-"""Names of engine arguments that open doors: they decode nothing, and no file may hold them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +68,15 @@ def _engine(name: str, config: Any) -> dict[str, Any]:
     engine = {k: v for k, v in config.model_dump(mode="json").items() if k not in PERFORMANCE_KEYS}
     if isinstance(config, RecordedConfig):
         engine["recording"] = _recording_digest(Path(config.recording))
-    if "engine_args" in engine:
-        engine["engine_args"] = {k: v for k, v in engine["engine_args"].items() if not SECRET.search(k)}
-    return {f"{name}.{key}": value for key, value in engine.items()}
+    return {f"{name}.{key}": value for key, value in without_secrets(engine)[0].items()}
 
 
 def _pieces(section: str, values: Any) -> dict[str, Any]:
     """A section key by key, so that a difference can be named; `params`, whose keys are the user's, too."""
     return (
-        {f"{section}.{key}": value for key, value in values.items()} if isinstance(values, dict) else {section: values}
+        {f"{section}.{key}": value for key, value in without_secrets(values)[0].items()}
+        if isinstance(values, dict)
+        else {section: values}
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,8 @@ from pipeline import __version__
 from pipeline.errors import OutputError
 from pipeline.job import JobConfig
 from pipeline.runtime.durable import json_object
-from pipeline.runtime.identity import SECRET, Identity
+from pipeline.runtime.identity import Identity
+from pipeline.runtime.secrets import without_secrets
 
 RUN = "run.json"
 
@@ -58,37 +58,18 @@ def recorded_job(directory: Path) -> tuple[JobConfig, tuple[str, ...]]:
         raise OutputError(f"the job in {path} is none that gristmill {__version__} knows: {error}") from error
 
 
-def without_credentials(path: str) -> str:
-    """A path as it may be stored: of a URI, neither user and password nor the query, which may hold keys.
-
-    Who reads it again, as `inspect` does, needs them in the environment.
-    """
-    if "://" not in path:
-        return path
-    scheme, rest = path.split("://", 1)
-    place, slash, below = rest.partition("?")[0].partition("/")
-    return f"{scheme}://{place.rpartition('@')[2]}{slash}{below}"
-
-
 def now() -> str:
     """The time as run files have it: UTC, ISO 8601, whole seconds."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def _job(job: JobConfig) -> tuple[dict[str, Any], list[str]]:
+    """The job without what may be secret, and the names of that: all of an engine's environment, and whatever is named
+    like a secret."""
     kept: dict[str, Any] = job.model_dump(mode="json", by_alias=True)
-    kept["input"]["path"] = without_credentials(kept["input"]["path"])
-    for lookup in kept["lookups"]:
-        lookup["path"] = without_credentials(lookup["path"])
-    engines = {"engine": kept["engine"], **{f"engines.{name}": engine for name, engine in kept["engines"].items()}}
-    lacks = [f"{place}.{name}" for place, engine in engines.items() for name in _take_out_secrets(engine)]
-    return kept, lacks
-
-
-def _take_out_secrets(engine: Mapping[str, Any]) -> Iterator[str]:
-    """Remove what may be secret from an engine config; yields the keys."""
-    for section, secret in (("environment", lambda _: True), ("engine_args", SECRET.search)):
-        values = engine.get(section, {})
-        for name in [name for name in values if secret(name)]:
-            del values[name]
-            yield f"{section}.{name}"
+    lacks = []
+    for place, engine in {"engine": kept["engine"], **{f"engines.{k}": v for k, v in kept["engines"].items()}}.items():
+        lacks += [f"{place}.environment.{name}" for name in engine.get("environment", {})]
+        engine |= {"environment": {}} if "environment" in engine else {}
+    kept, names = without_secrets(kept)
+    return kept, lacks + names

@@ -40,6 +40,8 @@ _OPTIONS: dict[str, dict[str, type]] = {
     "date": {"locale": str, "formats": list, "pivot": int},
     "currency": {"locale": str, "default": list},
 }
+_OF_NUMBERS = frozenset("0123456789+-−–—.,' \u00a0\u202f")
+"""A text of these alone cannot stand around a number: taken away, it would leave another one."""
 _ASIDE = frozenset({"not", "if", "contains", "propertyNames", "contentSchema"})
 """Keywords below which no annotation reaches a value, or only after it was judged."""
 _TYPE_NAMES = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null", list: "array"}
@@ -188,6 +190,8 @@ def _is_option(value: Any, form: type | None) -> bool:
 def _decimal(options: Mapping[str, Any], signs: Any = ()) -> Step:
     if not signs and "locale" not in options:
         raise ValueError("has a decimal without a locale")
+    if any(set(mark) <= _OF_NUMBERS for mark in options.get("around", ())):
+        raise ValueError("has a text in `around` that is part of numbers: signs and digits are read without it")
     style = NumberStyle(signs or signs_of(options["locale"]), options.get("fraction"), tuple(options.get("around", ())))
     return Step("decimal", partial(read_number, style=style), converts=True)
 

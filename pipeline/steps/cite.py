@@ -7,6 +7,7 @@ itself holds no such bracket: whoever writes `[L3]` into a document only makes t
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count, product
@@ -22,7 +23,8 @@ MAX_WORD = 40
 """Characters of an unknown id that are kept."""
 
 _LETTERS = {"lines": "L", "paragraphs": "P"}
-_TAKEN = re.compile(r"[\[［【]\s?([A-Za-z]+)\d")
+_TAKEN = re.compile(r"[\[【][\W_]{0,8}([A-Za-z]+)[\W_]{0,8}\d")
+"""What a reader may take for an id, also with blanks or signs of width zero in it."""
 _BLANK_LINE = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
 _ID = re.compile(r"([A-Za-z]*)0*(\d{1,9})")
 
@@ -108,7 +110,7 @@ def regions(given: Passages, numbers: tuple[int, ...]) -> list[tuple[int, int]]:
 
 
 def _words(value: str) -> list[str]:
-    spread = re.sub(r"\s*[-–—]\s*", "-", re.sub(r"[\[\]()【】]", " ", value))
+    spread = re.sub(r"\s*[-–—]\s*", "-", re.sub(r"[\[\]()【】［］]", " ", value))
     return [word for word in re.split(r"[\s,;，；、]+", spread) if word]
 
 
@@ -143,6 +145,6 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
 
 def _free(letter: str, text: str) -> str:
     """Letters that stand before a digit in no bracket of the text."""
-    taken = {match.lower() for match in _TAKEN.findall(text)}
+    taken = {match.lower() for match in _TAKEN.findall(unicodedata.normalize("NFKC", text))}
     tails = ("".join(more) for length in count() for more in product(ascii_lowercase, repeat=length))
     return next(letters for tail in tails if (letters := letter + tail).lower() not in taken)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from pipeline.records import Draft, Field, JsonValue, Problem, Repair
-from pipeline.schema.alongside import Part
+from pipeline.schema.alongside import Part, all_branches, parts
 from pipeline.schema.plan import DecodingPlan
 from pipeline.schema.validator import PatternTimeout
 from pipeline.schema.walk import escape
@@ -79,22 +79,23 @@ def _certain(step: Step) -> Certain | None:
 def _keep(value: JsonValue, found: Certain, plan: DecodingPlan, attempt: int) -> _Kept | None:
     """The value without what the schema refuses; None if that leaves nothing, or names nothing that could go."""
     dropped: dict[str, str] = {}
-    tuples = "prefixItems" in json.dumps(plan.acceptance)
+    has_tuples = "prefixItems" in json.dumps(plan.acceptance)
     try:
         for _ in range(MAX_ROUNDS):
             pruned = prune(value, dropped)
             if not pruned.value:
                 return None
             findings = find(pruned.value, plan, attempt)
-            parts = [] if findings.refused else list(known_parts(pruned.value, plan))
-            refused = findings.refused or _too_little(parts, {*found.cut, *pruned.shortened})
+            known = [] if findings.refused else list(known_parts(pruned.value, plan))
+            refused = findings.refused or _too_little(known, {*found.cut, *pruned.shortened})
             if not refused:
                 gone = dict.fromkeys(pruned.emptied, "nothing of it is left")
-                return _Kept(pruned, parts, {**dropped, **gone}, findings.abstained)
+                return _Kept(pruned, known, {**dropped, **gone}, findings.abstained)
             if "" in refused:
                 return None
+            places = _tuples(pruned.value, plan) if has_tuples else frozenset()
             for pointer, why in refused.items():
-                place = _of_tuple(pruned.value, pointer) if tuples else pointer
+                place = _of_tuple(places, pointer)
                 if place == "":
                     return None
                 dropped[pruned.origin[place]] = why
@@ -122,15 +123,16 @@ def _too_little(parts: Iterable[Part], incomplete: set[str]) -> dict[str, str]:
     return refused
 
 
-def _of_tuple(value: JsonValue, pointer: str) -> str:
-    """The pointer of the outermost list on the way to a place, or the place itself if it is in none."""
-    here = ""
-    for step in pointer.split("/")[1:]:
-        if isinstance(value, list):
-            return here
-        value = value[step.replace("~1", "/").replace("~0", "~")]
-        here += f"/{step}"
-    return pointer
+def _tuples(value: JsonValue, plan: DecodingPlan) -> frozenset[str]:
+    """The lists whose places mean something, by any branch of the schema, the refused ones included."""
+    every = parts(plan.acceptance, value, all_branches)
+    return frozenset(part.pointer for part in every if any("prefixItems" in node for node in part.nodes))
+
+
+def _of_tuple(tuples: Collection[str], pointer: str) -> str:
+    """The pointer of the outermost tuple on the way to a place, or the place itself if it is in none."""
+    ends = (place for place, mark in enumerate(pointer) if mark == "/")
+    return next((pointer[:end] for end in ends if pointer[:end] in tuples), pointer)
 
 
 def _told(kept: _Kept, found: Certain, attempt: int) -> tuple[list[Problem], list[Repair]]:

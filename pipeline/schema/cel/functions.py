@@ -12,6 +12,9 @@ from pipeline.schema.cel.text_functions import TEXT_FUNCTIONS
 from pipeline.schema.cel.times import TIME_FUNCTIONS, duration, instant_text, span_text, timestamp
 from pipeline.schema.cel.values import CelError, Instant, Maybe, Meter, Span, kind
 
+MAX_PLACES = 400
+"""Decimals of a number that is shown as a text."""
+
 
 def _size(_meter: Meter, value: Any) -> int:
     if not isinstance(value, str | list | dict):
@@ -62,12 +65,23 @@ def _to_string(meter: Meter, value: Any) -> str:
         if number.numerator.bit_length() > 4096:  # Python converts no more
             raise CelError("a number too long for a text")
         return str(number.numerator)
-    for places in range(1, 401):
-        scaled = number * 10**places
-        if scaled.denominator == 1:
-            digits = str(abs(scaled.numerator)).rjust(places + 1, "0")
-            return f"{'-' if number < 0 else ''}{digits[:-places]}.{digits[-places:]}"
-    raise CelError("a number that no decimal shows exactly: round it first")
+    places = _places(number.denominator)
+    if not places:
+        raise CelError("a number that no decimal shows exactly: round it first")
+    digits = str(abs(number.numerator) * 10**places // number.denominator).rjust(places + 1, "0")
+    return f"{'-' if number < 0 else ''}{digits[:-places]}.{digits[-places:]}"
+
+
+def _places(denominator: int) -> int:
+    """The decimals that show a fraction with this denominator exactly; 0 if no MAX_PLACES do."""
+    twos = (denominator & -denominator).bit_length() - 1
+    rest, fives = denominator >> twos, 0
+    while rest > 1 and fives <= MAX_PLACES:
+        rest, left = divmod(rest, 5)
+        if left:
+            return 0
+        fives += 1
+    return max(twos, fives) if max(twos, fives) <= MAX_PLACES else 0
 
 
 def _to_bool(_meter: Meter, value: Any) -> bool:

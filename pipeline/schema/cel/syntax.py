@@ -130,6 +130,8 @@ def tokens(text: str) -> Iterator[Token]:
     position = 0
     while position < len(text):
         found = _TOKENS.match(text, position)
+        if found is None and text[position] in "\"'":
+            raise CelSyntaxError(f"character {position + 1}: a string begins here and does not end")
         if found is None:
             raise CelSyntaxError(f"character {position + 1}: {text[position]!r} begins nothing that CEL knows")
         if found.lastgroup != "blank":

@@ -51,10 +51,11 @@ def _replace(meter: Meter, text: Any, old: Any, new: Any, most: Any = -1) -> str
     return str(text.replace(old, new, limit))
 
 
-def _substring(_meter: Meter, text: Any, start: Any, end: Any = None) -> str:
+def _substring(meter: Meter, text: Any, start: Any, end: Any = None) -> str:
     low, high = whole_in(start), len(text_in(text)) if end is None else whole_in(end)
     if not 0 <= low <= high <= len(text):
         raise CelError("a substring outside its string")
+    meter.spend((high - low) >> 4)
     return str(text[low:high])
 
 

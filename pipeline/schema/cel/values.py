@@ -143,7 +143,8 @@ def calculate(operator: str, one: Any, other: Any, meter: Meter) -> Any:
     """
     if is_number(one) and is_number(other):
         left, right = exact(one), exact(other)
-        meter.spend((left.numerator.bit_length() + right.denominator.bit_length()) >> 6)
+        bits = sum(part.bit_length() for side in (left, right) for part in (side.numerator, side.denominator))
+        meter.spend((bits >> 7) + (bits * bits >> 18))  # the greatest common divisor takes time by the square
         return _number(operator, left, right)
     if operator == "+" and type(one) is type(other) and isinstance(one, str | list):
         meter.spend((len(one) + len(other)) >> (4 if isinstance(one, str) else 0))

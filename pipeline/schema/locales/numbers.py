@@ -18,7 +18,8 @@ from pipeline.schema.locales.letters import BLANKS, ascii_digits, visible
 MAX_PRINTED = 80
 """Characters of a printed number, date or currency; longer texts are none."""
 
-_BLANK = re.compile(f"[{BLANKS}]")
+_BLANK = re.compile(f"[{BLANKS}]".replace("\t", ""))
+"""What may group digits: a tab parts columns."""
 _WIDE = str.maketrans("．，－−﹣’＇", ".,---''")
 _DASHES = re.compile("[-–—]{1,2}")
 

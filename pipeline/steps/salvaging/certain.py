@@ -54,11 +54,13 @@ def certain(text: str, *, end: int | None = None, distinct: bool = False) -> Cer
 
 @dataclass(slots=True)
 class _Level:
-    """One open container: `slot` is the key or index of the value that is being read."""
+    """One open container: `slot` is the key or index of the value that is being read, `given_up` those of values that
+    turned out not to be certain."""
 
     value: JsonValue
     slot: str | int = 0
     begun: bool = False
+    given_up: list[str | int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -128,7 +130,7 @@ class _Reader:
             return None
         colon = self._skip(after)
         if not isinstance(key, str) or self.text[colon : colon + 1] != ":":
-            if colon < len(self.text):
+            if colon < len(self.text) or not isinstance(key, str):
                 self._distrust(start, level, broken=True)
             return None
         if key in level.value:
@@ -138,18 +140,20 @@ class _Reader:
         return self._skip(colon + 1)
 
     def _distrust(self, position: int, level: _Level, *, broken: bool = False) -> None:
-        """Give up the last text or number of a container where it breaks off before the end of the answer."""
+        """Give up the last text of a container where it breaks off before the end of the answer, and the last number of
+        an object where digits stand for a key."""
         token, mark = _TOKEN.match(self.text, position), self.text[position : position + 1]
-        no_key = isinstance(level.value, dict) and not level.begun and mark != '"'
-        if not broken and (not mark or (not no_key and token and token.end() == len(self.text))):
-            return
-        self._give_up_last(level, *((str,) if mark in ("}", "]") else (str, int, float)))
+        if isinstance(level.value, dict) and not level.begun and mark.isdigit():
+            self._give_up_last(level, int, float)
+        elif broken or (mark and not (token and token.end() == len(self.text))):
+            self._give_up_last(level, str)
 
     def _give_up_last(self, level: _Level, *kinds: type) -> None:
         last = next(reversed(level.value), None) if isinstance(level.value, dict) else len(level.value) - 1
         if last is None or last == -1 or isinstance(level.value[last], bool) or not isinstance(level.value[last], kinds):
             return
         del level.value[last]
+        level.given_up.append(last)
 
     def _is_complete(self, after: int, next_one: int) -> bool:
         """Whether the value that ends at a position cannot go on."""
@@ -167,7 +171,8 @@ class _Reader:
         for level in self.levels[:-1]:
             pointers.append(f"{pointers[-1]}/{escape(str(level.slot))}")
         innermost = self.levels[-1]
-        left_out = [f"{pointers[-1]}/{escape(str(innermost.slot))}"] if innermost.begun else []
+        slots = [*innermost.given_up, *([innermost.slot] if innermost.begun else [])]
+        left_out = [f"{pointers[-1]}/{escape(str(slot))}" for slot in slots]
         if distinct and isinstance(innermost.value, list):
             innermost.value = _distinct(innermost.value)
         cut = pointers[:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from pipeline.steps.support.fold import cuts_character, is_bounded, is_mark
@@ -22,27 +23,29 @@ NO: Final = 0
 
 
 def occurrences(text: str, value: str, low: int, high: int) -> Iterator[tuple[int, int]]:
-    """Where a text stands between two offsets, those inside of words among them, as long as those are not too many."""
+    """Where a text stands between two offsets, those inside of words among them: the first MAX_TRIES."""
     start = low - 1
     for _ in range(MAX_TRIES):
         start = text.find(value, start + 1, high)
         if start < 0:
             return
         yield start, start + len(value)
-    literal = re.escape(value)
-    left = rf"(?<![^\W_]{literal})" if is_bounded(value[0]) and value[0].isascii() else ""
+
+
+def apart(text: str, value: str, low: int, high: int) -> Iterator[tuple[int, int]]:
+    """Where a text stands between two offsets and is not, as far as ASCII tells, inside of a word: the first MAX_TRIES.
+    What stands before is asked first, so that a text of one letter costs no more than any other."""
+    left = r"(?<![^\W_])" if is_bounded(value[0]) and value[0].isascii() else ""
     right = r"(?![A-Za-z0-9])" if is_bounded(value[-1]) else ""
-    for count, match in enumerate(re.compile(literal + left + right).finditer(text, start + 1, high)):
-        if count == MAX_TRIES:
-            return
-        yield match.span()
+    found = re.compile(left + re.escape(value) + right).finditer(text, low, high)
+    yield from (match.span() for match in islice(found, MAX_TRIES))
 
 
 def standing(text: str, start: int, end: int) -> int:
     """How well a span keeps to the ends of words, numbers and characters."""
     if cuts_character(text, start) or (cuts_character(text, end) and not _selects(text, end)):
         return NO
-    before, first, last, after = text[start - 1 : start], text[start], text[end - 1], text[end : end + 1]
+    before, first, last, after = _letter_before(text, start), text[start], _letter_before(text, end), text[end : end + 1]
     worst = WHOLE
     if before and is_bounded(before) and is_bounded(first):
         if before.isdigit() == first.isdigit():
@@ -54,9 +57,24 @@ def standing(text: str, start: int, end: int) -> int:
         worst = WEAK
     if after and after in "+#" and is_bounded(last) and not text[end + 1 : end + 2].isalnum():
         return NO  # C is not C++
+    if worst == WEAK and _is_code(text[start:end]):
+        return NO  # A12 is not A12B
     if first.isdigit() and not (_free_left(text, start) and (worst == WHOLE or stands_free(text, start, end))):
         return NO
     return worst if not last.isdigit() or _free_right(text, end) else NO
+
+
+def _letter_before(text: str, offset: int) -> str:
+    """The character before an offset, without the marks that combine with it; empty at the beginning."""
+    first = max(0, offset - MAX_WORD)
+    while offset > first and is_mark(text[offset - 1]):
+        offset -= 1
+    return text[offset - 1 : offset]
+
+
+def _is_code(span: str) -> bool:
+    """Whether letters and digits stand together without a blank."""
+    return any(map(str.isdigit, span)) and any(map(str.isalpha, span)) and not any(map(str.isspace, span))
 
 
 def _free_left(text: str, start: int) -> bool:
@@ -87,4 +105,4 @@ def to_words(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _joined(text: str, offset: int) -> bool:
-    return is_bounded(text[offset - 1]) and is_bounded(text[offset])
+    return is_bounded(_letter_before(text, offset) or " ") and is_bounded(text[offset])

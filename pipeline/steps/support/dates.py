@@ -68,6 +68,16 @@ def dates_of(value: str) -> dict[date, float]:
     return {day: seen.score for day, seen in _all(text) if seen.end - seen.start == len(text)}
 
 
+def is_swapped(value: str, plain: str, place: Reading) -> bool:
+    """Whether a value and a place in a text are the same date only if the two are read by different orders of day,
+    month and year: 04/03/2018 is not 03/04/2018."""
+    one, other = _EITHER.fullmatch(plain_digits(value.strip())), _EITHER.fullmatch(plain[place.start : place.end])
+    if one is None or other is None:
+        return False
+    parts = [[int(match[1]), int(match[3]), int(match[4]) % 100] for match in (one, other)]
+    return parts[0] != parts[1]
+
+
 def _all(text: str) -> Iterator[tuple[date, Reading]]:
     for match in _ISO.finditer(text):
         year, _, month, day, month_too, day_too = match.groups()

@@ -146,6 +146,19 @@ def _flags_before(text: str, offset: int) -> int:
     return count
 
 
+_MAX_SHORT = 2
+"""Letters of which only the exact form counts: another case of `A` or `US` is another word."""
+_SIGNED = re.compile(r"[-−(]\s?[^\w\s]?\s?\d")
+
+
+def foldable(value: str) -> bool:
+    """Whether a value counts in another form, too: not a signed number, nor one or two letters."""
+    if _SIGNED.match(value):
+        return False
+    letters = [character for character in value if character.isalnum()]
+    return len(letters) > _MAX_SHORT or not all(map(is_bounded, letters))
+
+
 _GROUPS = re.compile(r"\d+")
 _PHONE = 7
 """So many digits are one thing however they are grouped: telephone, account and register numbers."""

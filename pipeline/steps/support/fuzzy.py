@@ -86,3 +86,8 @@ def _trimmed(piece: str, hay: str, start: int, end: int) -> tuple[int, int]:
 
     same = [block for block in Indel.opcodes(piece, hay[start:end]) if block.tag == "equal"]
     return (start + same[0].dest_start, start + same[-1].dest_end) if same else (start, end)
+
+
+def is_identifier(value: str) -> bool:
+    """Whether every character counts: a code, an address of mail or of a page, a path. Similar ones are others."""
+    return not any(map(str.isspace, value)) and any(sign.isdigit() or sign in "@:/\\_" for sign in value)

@@ -15,9 +15,12 @@ from pipeline.steps.support.readings import AMBIGUOUS, COUNTED, DERIVED, MAX_REA
 
 MAX_DIGITS = 40
 """Longer runs of digits and separators are no amounts. Also bounds the cost of a reading."""
-_ZEROS = "\u0660\u06f0\u0966\u09e6\uff10"
-"""Arabic-Indic, Persian, Devanagari, Bengali, full-width."""
-_TO_ASCII = str.maketrans("．，％＋－−（）\u00a0\u202f\u2009’", ".,%+--()   '") | {
+_ZEROS = (
+    "\u0660\u06f0\u0966\u09e6\u0a66\u0ae6\u0b66\u0be6\u0c66\u0ce6\u0d66\u0e50\u0ed0\u0f20\u1040\u17e0\u1810\uff10"
+    "\U0001d7ce\U0001d7d8\U0001d7e2\U0001d7ec\U0001d7f6"
+)
+"""Arabic-Indic, Persian, ten of India, Thai, Lao, Tibetan, Burmese, Khmer, Mongolian, full-width, mathematical."""
+_TO_ASCII = str.maketrans("．，％＋－−（）\u00a0\u202f\u2009’\u066b\u066c", ".,%+--()   '.,") | {
     ord(zero) + digit: ord("0") + digit for zero in _ZEROS for digit in range(10)
 }
 MAX_CHUNKS = 512
@@ -36,6 +39,10 @@ _TIMES = re.compile(
 _CHINESE = re.compile("[零〇一二两三四五六七八九十百千万亿]{1,12}")
 _CHINESE_DIGITS = {character: value for value, character in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _CHINESE_UNITS = {"十": 10, "百": 100, "千": 1000}
+_FRACTIONS = dict(
+    zip("¼½¾⅕⅖⅗⅘⅛⅜⅝⅞⅒", map(Decimal, ["0.25", "0.5", "0.75", "0.2", "0.4", "0.6", "0.8", "0.125", "0.375", "0.625", "0.875", "0.1"]), strict=True)
+)
+_MIXED = re.compile(rf"(?:(?<![\d.,/])(\d{{1,4}})\s?)?([{''.join(_FRACTIONS)}])", re.ASCII)
 _STARS = re.compile("★+|⭐+")
 _BEFORE_DIGITS = frozenset((*CODES, "RM", "US", "HK", "RS", "KR", "RP", "R", "X", "NO", "QTY"))
 
@@ -135,6 +142,8 @@ def stands_free(text: str, start: int, end: int) -> bool:
         word = _BEFORE.search(text, max(0, start - 4), start)
         if not word or word.group().upper() not in _BEFORE_DIGITS:
             return False
+    if end < len(text) and text[end] in _FRACTIONS:
+        return False
     if end < len(text) and is_bounded(text[end]):
         tail = text[end : end + 12]
         letters = len(tail) - len(tail.lstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"))
@@ -184,11 +193,13 @@ def _signed(text: str, start: int, end: int, values: list[tuple[Decimal, float]]
 
 
 def _counted(text: str) -> Iterator[tuple[Decimal, Reading]]:
-    """Numerals of Chinese and stars that are counted. A single 一 is mostly a part of another word."""
+    """Numerals of Chinese, fractions of one character (2½), stars that are counted. A single 一 is mostly a part of another word."""
     for match in _CHINESE.finditer(text):
         value = chinese_number(match.group())
         if value is not None and match.group() not in ("一", "万", "千", "百", "亿"):
             yield Decimal(value), Reading(match.start(), match.end(), COUNTED)
+    for match in _MIXED.finditer(text):
+        yield int(match[1] or 0) + _FRACTIONS[match[2]], Reading(match.start(), match.end(), DERIVED)
     for match in _STARS.finditer(text):
         yield Decimal(len(match.group())), Reading(match.start(), match.end(), COUNTED)
 

@@ -15,20 +15,19 @@ from functools import cached_property
 from typing import Any
 
 from pipeline.records import Match
-from pipeline.steps.support.bounds import MAX_TRIES, NO, WHOLE, occurrences, standing, to_end, to_words
+from pipeline.steps.support.bounds import MAX_TRIES, NO, WHOLE, apart, occurrences, standing, to_end, to_words
 from pipeline.steps.support.currencies import ways_to_write
-from pipeline.steps.support.dates import Dates, dates_in, dates_of
-from pipeline.steps.support.fold import Folded, fold, is_bounded, same_digits
-from pipeline.steps.support.fuzzy import MAX_WORK, align, least_of, likeness
+from pipeline.steps.support.dates import Dates, dates_in, dates_of, is_swapped
+from pipeline.steps.support.fold import Folded, fold, foldable, same_digits
+from pipeline.steps.support.fuzzy import MAX_WORK, align, is_identifier, least_of, likeness
 from pipeline.steps.support.numbers import Numbers, number_of, plain_digits, values_of
 from pipeline.steps.support.readings import DERIVED, PLAIN, WITHIN, Reading
 
 MAX_HITS = 64
 """Occurrences kept of one value."""
-_MAX_SHORT = 2
-"""Letters of which only the exact form counts: another case of `A` or `US` is another word."""
+_APART_WORK = 16
+"""What a character costs that is searched for a value that mostly stands inside of words, in units of `work`."""
 
-_SIGNED = re.compile(r"[-−(]\s?[^\w\s]?\s?\d")
 _AMOUNT = re.compile(r"([^\d\s.,+-]{1,4})?\s?([-+]?)\s?(\d[\d.,']*)\s?(%|[^\d\s.,+-]{1,4})?")
 _COUNTS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _COUNTED = re.compile(r"([0-9]|1[0-2]) ([A-Za-z]{3,20})")
@@ -55,7 +54,7 @@ class Region:
 class Source:
     """One document in which values are looked for. What takes time is made once, when it is first needed.
 
-    `least` replaces the likeness that fuzzy support needs (`support_fuzzy.least_of`), for measurements.
+    `least` replaces the likeness that fuzzy support needs (`support.fuzzy.least_of`), for measurements.
     """
 
     def __init__(self, text: str, least: float | None = None) -> None:
@@ -107,31 +106,38 @@ def _hits(source: Source, value: str | int | float | Decimal, region: Region) ->
 def _text_hits(source: Source, value: str, region: Region) -> list[Hit]:
     if not value:
         return []
-    exact = list(_standing_hits(source.text, value, region))
+    exact = list(_standing_hits(source, value, region))
     whole = [hit for hit in exact if hit.score == 1]
     if whole:
         return whole
     found = [*exact, *_read_hits(source, value, region)]
-    if _foldable(value):
+    if foldable(value):
         found += _folded_hits(source, value, region)
     if exact:
         return exact
     return found or _fuzzy_hits(source, value, region)
 
 
-def _standing_hits(text: str, value: str, region: Region) -> Iterator[Hit]:
+def _standing_hits(source: Source, value: str, region: Region) -> Iterator[Hit]:
     """Where the value itself stands, at the ends of words (score 1) or between a digit and a letter (12kg)."""
-    for start, end in occurrences(text, value, region.start, region.end):
-        keeps = standing(text, start, end)
-        if keeps != NO:
-            yield Hit("exact", start, to_end(text, end), 1.0 if keeps == WHOLE else DERIVED)
+    tried, whole, start = 0, 0, region.start
+    for start, end in occurrences(source.text, value, region.start, region.end):
+        tried += 1
+        if hit := _standing(source.text, start, end):
+            yield hit
+            whole += hit.score == 1
+        if whole == MAX_HITS:
+            return
+    if tried < MAX_TRIES or source.spent:
+        return
+    source.work += (region.end - start) * _APART_WORK
+    hits = (_standing(source.text, *span) for span in apart(source.text, value, start + 1, region.end))
+    yield from (hit for hit in hits if hit)
 
 
-def _foldable(value: str) -> bool:
-    if _SIGNED.match(value):
-        return False
-    letters = [character for character in value if character.isalnum()]
-    return len(letters) > _MAX_SHORT or not all(map(is_bounded, letters))
+def _standing(text: str, start: int, end: int) -> Hit | None:
+    keeps = standing(text, start, end)
+    return None if keeps == NO else Hit("exact", start, to_end(text, end), 1.0 if keeps == WHOLE else DERIVED)
 
 
 def _folded_hits(source: Source, value: str, region: Region) -> list[Hit]:
@@ -146,6 +152,8 @@ def _folded_hits(source: Source, value: str, region: Region) -> list[Hit]:
         span = folded.span(low - 1, low - 1 + len(needle))
         if span and _is_same(source.text, span, value):
             found.append(Hit("normalised", span[0], to_end(source.text, span[1]), PLAIN))
+        if len(found) == MAX_HITS:
+            break
     return found
 
 
@@ -159,9 +167,10 @@ def _read_hits(source: Source, value: str, region: Region) -> list[Hit]:
     """A text that is a date, a currency or an amount, where the document writes it in another way."""
     found: list[Hit] = []
     for day, score in dates_of(value).items():
-        found += _readings(source.dates.get(day, []), region, score)
+        places = [place for place in source.dates.get(day, []) if not is_swapped(value, source.plain, place)]
+        found += _readings(places, region, score)
     for sign, score in ways_to_write(value):
-        hits = list(_standing_hits(source.text, sign, region))
+        hits = list(_standing_hits(source, sign, region))
         found += [Hit("normalised", hit.start, hit.end, score) for hit in hits]
     for number, score in _amounts_of(source, value, region):
         places = [place for place in source.numbers.places(number, region.start, region.end) if place.score > WITHIN]
@@ -189,7 +198,7 @@ def _has_currency(source: Source, sign: str, region: Region) -> bool:
     """Whether a text is a sign or code of a currency, and the document holds it in any way of writing it."""
     others = [way for way, _ in ways_to_write(sign)]
     ways = [sign, *others] if others else []
-    return any(next(_standing_hits(source.text, way, region), None) for way in ways)
+    return any(next(_standing_hits(source, way, region), None) for way in ways)
 
 
 def _number_hits(source: Source, value: int | float | Decimal, region: Region) -> list[Hit]:
@@ -222,7 +231,7 @@ def _best_of_each(hits: list[Hit]) -> list[Hit]:
 
 
 def _fuzzy_hits(source: Source, value: str, region: Region) -> list[Hit]:
-    if source.spent or _is_identifier(value):
+    if source.spent or is_identifier(value):
         return []
     folded, needle = source.folded, fold(value).text
     least = least_of(len(needle)) if source.least is None else source.least
@@ -236,8 +245,3 @@ def _fuzzy_hits(source: Source, value: str, region: Region) -> list[Hit]:
     if score < least or not same_digits(value, source.text[start:end]):
         return []
     return [Hit("fuzzy", start, end, round(score, 3))]
-
-
-def _is_identifier(value: str) -> bool:
-    """Whether every character counts: a code, an address of mail or of a page, a path. Similar ones are others."""
-    return not any(map(str.isspace, value)) and any(sign.isdigit() or sign in "@:/\\_" for sign in value)

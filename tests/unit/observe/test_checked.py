@@ -53,6 +53,7 @@ def report(**values: Any) -> dict[str, Any]:
         "sites": [site("type"), site("type", pointer=""), site("pattern", xgrammar="dropped")],
         "backends": {"xgrammar": trial(), "guidance": trial(grammar_bytes=None)},
         "closed": [],
+        "printed": [],
         "lint": {"findings": [], "counts": {}},
         "budget": None,
         "columns": [{"path": "a", "type": "string", "nullable": True, "note": "kept as JSON text"}],
@@ -99,6 +100,11 @@ def test_surprises_and_losses_are_loud() -> None:
     assert "SURPRISE: guidance does not hold required at /" in shown
     assert "LOST: guidance cannot produce the legal answer {}" in shown
     assert "2 more legal answers" in shown
+
+
+def test_what_is_asked_for_as_printed_is_told() -> None:
+    assert "as text as printed" in printed(report(printed=["/properties/total"]))
+    assert "/properties/total" in printed(report(printed=["/properties/total"]))
 
 
 def test_the_costs_and_the_raw_comparison() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.errors import OutputError
 from pipeline.runtime.commit import read_manifest
-from pipeline.runtime.run_record import without_credentials
+from pipeline.runtime.secrets import without_credentials
 
 FOREIGN = [b"{}", b"", b"not json", b"[1]", b"\xff", b'{"origin": {}, "run_id": 5}', b'{"run_id": "x", "work": {}}']
 

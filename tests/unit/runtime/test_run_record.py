@@ -13,7 +13,12 @@ from pipeline.runtime.run_record import recorded_job
 SECRETS = {
     "engine": "vllm",
     "environment": {"HF_TOKEN": "SECRET", "VLLM_CPU_KVCACHE_SPACE": "2"},
-    "engine_args": {"hf_token": "SECRET", "max_loras": 2},
+    "engine_args": {
+        "hf_token": "SECRET",
+        "max_loras": 2,
+        "speculative_config": {"api_key": "SECRET", "num_speculative_tokens": 3},
+        "hosts": [{"auth": "SECRET", "aws_secret_access_key": "SECRET", "url": "https://me:SECRET@host/v1?sig=SECRET"}],
+    },
 }
 
 
@@ -35,6 +40,7 @@ def test_secrets_of_engines_and_paths_are_left_out_and_their_names_kept(make_wor
         engine=SECRETS,
         engines={"big": SECRETS},
         retry={"ladder": [{"engine": "big"}]},
+        params={"limit": 1, "credentials": {"user": "SECRET"}},
         input={"path": f"file://{tmp_path}/in.jsonl?key=SECRET", "schema": "receipt@1"},
     )
     lookup = {"pointer": "/vendor", "path": "s3://user:SECRET@bucket/a.csv?k=SECRET", "column": "no"}
@@ -46,12 +52,23 @@ def test_secrets_of_engines_and_paths_are_left_out_and_their_names_kept(make_wor
     assert lacks == (
         "engine.environment.HF_TOKEN",
         "engine.environment.VLLM_CPU_KVCACHE_SPACE",
-        "engine.engine_args.hf_token",
         "engines.big.environment.HF_TOKEN",
         "engines.big.environment.VLLM_CPU_KVCACHE_SPACE",
+        "params.credentials",
+        "engine.engine_args.hf_token",
+        "engine.engine_args.speculative_config.api_key",
+        "engine.engine_args.hosts.0.auth",
+        "engine.engine_args.hosts.0.aws_secret_access_key",
         "engines.big.engine_args.hf_token",
+        "engines.big.engine_args.speculative_config.api_key",
+        "engines.big.engine_args.hosts.0.auth",
+        "engines.big.engine_args.hosts.0.aws_secret_access_key",
     )
-    assert kept.engine.engine_args == {"max_loras": 2}
+    assert kept.engine.engine_args == {
+        "max_loras": 2,
+        "speculative_config": {"num_speculative_tokens": 3},
+        "hosts": [{"url": "https://host/v1"}],
+    }
     assert kept.lookups[0].path == "s3://bucket/a.csv"
     assert job.engine.environment["HF_TOKEN"] == "SECRET"  # the job itself is as it was
 

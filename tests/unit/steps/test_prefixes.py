@@ -96,8 +96,7 @@ def test_no_prefix_at_all_is_valid_after_salvage() -> None:
 @pytest.mark.parametrize("preset", ["extraction", "classification", "tool_call", "sql", "configuration", "synthetic"])
 @pytest.mark.parametrize("reason", ["length", "abort", "error", "repetition"])
 def test_no_preset_makes_a_cut_answer_valid(preset: str, reason: str) -> None:
-    config: ExtractConfig = config_of(backoff_seconds=0)
-    config = config.model_copy(update={"policy": config.policy.model_copy(update={"preset": preset})})
+    config = ExtractConfig.model_validate({"policy": {"preset": preset}, "retry": {"backoff_seconds": 0}})
     answer = completion('{"name": "a", "total": 1}', reason)
     outcome = asyncio.run(extract(document(), plan_of(LEAF_SCHEMA), Answers(answer), config))
     assert outcome.status != "valid"
