@@ -129,10 +129,10 @@ def _with_json_repair(draft: Draft, text: str, unwrapped: Draft, attempt: int) -
     changed = aligned(text, found.value)
     if changed is None:
         return _not_repaired(draft, "repair_refused", "it would change or drop content", attempt)
-    notes = [str(entry.get("text", entry))[:200] for entry in log] or ["punctuation changed, without further notes"]
-    count = len(notes)
-    if count > MAX_NAMED_REPAIRS:
-        notes[MAX_NAMED_REPAIRS:] = [f"{count - MAX_NAMED_REPAIRS} further changes"]
+    told = [str(entry.get("text", entry))[:200] for entry in log] or ["punctuation changed, without further notes"]
+    count, notes = len(told), list(dict.fromkeys(told))  # it repeats its words where it repeats itself
+    if len(notes) > MAX_NAMED_REPAIRS:
+        notes[MAX_NAMED_REPAIRS:] = [f"{len(notes) - MAX_NAMED_REPAIRS} further kinds of changes"]
     named = tuple(Repair("json_repair", detail=note, attempt=attempt) for note in notes)
     problem = Problem("json_repaired", message=f"{count} changes made the answer JSON", attempt=attempt)
     mended = _add(unwrapped, text, found, attempt, problems=(problem,), repairs=named)

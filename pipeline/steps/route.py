@@ -54,13 +54,17 @@ def route(
     )
 
 
-def best(steps: Sequence[Step], document: Document) -> Step | None:
-    """The attempt whose answer is worth most; None if no answer is worth anything.
+def best(steps: Sequence[Step], document: Document, tried: Sequence[Step] = ()) -> Step | None:
+    """The attempt whose answer is worth most; None if no answer is worth anything. `tried` are all attempts, where
+    `steps` are some of them: what any of them abstained from counts.
 
     The status comes first, then, of what layer 3 kept, how much it is, then how few problems keep the record from
     being valid; the latest of equals. So a later attempt never displaces a better one.
     """
-    judged = [_with_withdrawals(step, steps[:place]) for place, step in enumerate(steps)]
+    judged = [
+        _with_withdrawals(step, [other for other in tried or steps if other.attempt.number < step.attempt.number])
+        for step in steps
+    ]
     ranked = [(_worth(step, document), step) for step in judged]
     worth, step = min(ranked, key=lambda item: item[0], default=((len(STATUSES), 0, 0, 0), None))
     return step if worth[0] < STATUSES.index("rejected") else None

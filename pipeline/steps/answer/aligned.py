@@ -25,6 +25,8 @@ _SPELLINGS = {"true": True, "True": True, "TRUE": True, "false": False, "False":
 _SPELLINGS_OF_NULL = frozenset({"null", "None", "NULL", "Null"})
 _NO_TEXT = frozenset({"true", "false", "null", "none", "nil", "undefined", "nan", "inf", "infinity"})
 """Words that stand for something else in one language or another; without quotes they are no texts."""
+_TWO_KEYS = re.compile(rf"[{_QUOTES}]\s*[:,：，]")
+"""In a key: it is a key and what came after it."""
 _NOT_BARE = re.compile(rf"[{{}}\[\]:,{re.escape(''.join(PUNCTUATION) + _QUOTES)}]")
 
 
@@ -36,7 +38,7 @@ def aligned(text: str, value: JsonValue) -> list[str] | None:
     for is_key, content, between in _pieces(value):
         gap = _GAP.match(text, position)
         start = gap.end() if gap else position
-        end = _end_of(text, start, content)
+        end = None if is_key and _TWO_KEYS.search(content) else _end_of(text, start, content)
         if end is None or not _fits(text[position:start], between, is_key):
             return None
         position = end

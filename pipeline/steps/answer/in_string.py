@@ -23,13 +23,15 @@ def take_out(draft: Draft, plan: DecodingPlan, attempt: int) -> Draft:
     A string is opened only if the schema refuses it where it stands, and does not refuse what is inside there.
     """
     value, opened = draft.value, []
-    for pointer in _suspects(value):
-        inside = _inside(_at(value, pointer))
-        if inside is None or not _refuses(plan, value, pointer):
+    suspects = _suspects(value)
+    refused = _refused(plan, value) if suspects else set()
+    for pointer in suspects:
+        if not _is_in(refused, pointer) or (inside := _inside(_at(value, pointer))) is None:
             continue
         changed = _put(value, pointer, inside)
-        if not _refuses(plan, changed, pointer):
-            value = changed
+        left = _refused(plan, changed)
+        if not _is_in(left, pointer):
+            value, refused = changed, left
             opened.append(pointer)
     if not opened:
         return draft
@@ -63,13 +65,16 @@ def _inside(value: JsonValue) -> JsonValue:
     return None
 
 
-def _refuses(plan: DecodingPlan, value: JsonValue, pointer: str) -> bool:
-    """Whether the schema objects to what stands at a pointer itself."""
-    path = _steps(pointer)
+def _refused(plan: DecodingPlan, value: JsonValue) -> set[tuple[str, ...]] | None:
+    """The places that the schema objects to themselves, for the whole value at once: each time is a validation."""
     try:
-        return any([str(step) for step in error.absolute_path] == path for error in _errors(plan, value))
+        return {tuple(str(step) for step in error.absolute_path) for error in _errors(plan, value)}
     except Exception:  # what the validator trips over is told by validation; nothing is taken out here
-        return pointer != ""
+        return None
+
+
+def _is_in(refused: set[tuple[str, ...]] | None, pointer: str) -> bool:
+    return pointer != "" if refused is None else tuple(_steps(pointer)) in refused
 
 
 def _errors(plan: DecodingPlan, value: JsonValue) -> Iterable[Any]:

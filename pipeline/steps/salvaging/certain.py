@@ -149,8 +149,11 @@ class _Reader:
             self._give_up_last(level, str)
 
     def _give_up_last(self, level: _Level, *kinds: type) -> None:
-        last = next(reversed(level.value), None) if isinstance(level.value, dict) else len(level.value) - 1
-        if last is None or last == -1 or isinstance(level.value[last], bool) or not isinstance(level.value[last], kinds):
+        """Take the last member or item back if it is of one of these kinds; true and false are none of them."""
+        if not level.value:
+            return
+        last = next(reversed(level.value)) if isinstance(level.value, dict) else len(level.value) - 1
+        if isinstance(level.value[last], bool) or not isinstance(level.value[last], kinds):
             return
         del level.value[last]
         level.given_up.append(last)

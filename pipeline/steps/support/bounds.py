@@ -45,7 +45,8 @@ def standing(text: str, start: int, end: int) -> int:
     """How well a span keeps to the ends of words, numbers and characters."""
     if cuts_character(text, start) or (cuts_character(text, end) and not _selects(text, end)):
         return NO
-    before, first, last, after = _letter_before(text, start), text[start], _letter_before(text, end), text[end : end + 1]
+    before, last = _letter_before(text, start), _letter_before(text, end)
+    first, after = text[start], text[end : end + 1]
     worst = WHOLE
     if before and is_bounded(before) and is_bounded(first):
         if before.isdigit() == first.isdigit():

@@ -40,7 +40,11 @@ _CHINESE = re.compile("[零〇一二两三四五六七八九十百千万亿]{1,1
 _CHINESE_DIGITS = {character: value for value, character in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _CHINESE_UNITS = {"十": 10, "百": 100, "千": 1000}
 _FRACTIONS = dict(
-    zip("¼½¾⅕⅖⅗⅘⅛⅜⅝⅞⅒", map(Decimal, ["0.25", "0.5", "0.75", "0.2", "0.4", "0.6", "0.8", "0.125", "0.375", "0.625", "0.875", "0.1"]), strict=True)
+    zip(
+        "¼½¾⅕⅖⅗⅘⅛⅜⅝⅞⅒",
+        map(Decimal, ["0.25", "0.5", "0.75", "0.2", "0.4", "0.6", "0.8", "0.125", "0.375", "0.625", "0.875", "0.1"]),
+        strict=True,
+    )
 )
 _MIXED = re.compile(rf"(?:(?<![\d.,/])(\d{{1,4}})\s?)?([{''.join(_FRACTIONS)}])", re.ASCII)
 _STARS = re.compile("★+|⭐+")
@@ -193,7 +197,8 @@ def _signed(text: str, start: int, end: int, values: list[tuple[Decimal, float]]
 
 
 def _counted(text: str) -> Iterator[tuple[Decimal, Reading]]:
-    """Numerals of Chinese, fractions of one character (2½), stars that are counted. A single 一 is mostly a part of another word."""
+    """Numerals of Chinese, fractions of one character (2½), stars that are counted. A single 一 is mostly a part of
+    another word."""
     for match in _CHINESE.finditer(text):
         value = chinese_number(match.group())
         if value is not None and match.group() not in ("一", "万", "千", "百", "亿"):

@@ -30,6 +30,7 @@ from pipeline.schema.locales.numbers import COMMA, NumberStyle, read_number, sig
         ("de_CH", "1’234.50", "1234.50"),
         ("fr", "1\u202f234,56", "1234.56"),
         ("fr", "1 234,56", "1234.56"),
+        ("fr", "1\t234", None),
         ("en_US", "12,34,567.00", None),
         ("en_IN", "12,34,567.00", "1234567.00"),
         ("ar_EG", "١٬٢٣٤٫٥٦", "1234.56"),

@@ -20,6 +20,7 @@ from pipeline.schema.registry import document_schema
             [{"decimal": {"locale": "de", "fraction": True}}],
             ["currency", "decimal-comma"],
         ),
+        *([{"decimal": {"locale": "de", "around": ["€", text]}}] for text in ("-", "−", "1", ".", ",-", "00 ")),
         *([{"date": {"locale": "en"}}], [{"date": {"locale": "de", "formats": ["dd.MM"]}}]),
         *([{"date": {"locale": "de", "formats": ["dd.MM.yy"]}}], [{"date": {"locale": "de", "pivot": 20}}]),
         *(

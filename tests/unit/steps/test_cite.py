@@ -60,6 +60,17 @@ def test_a_document_with_ids_of_its_own_makes_ours_other_ones() -> None:
     assert passages("[l3] [LA9] x ［Lb2］", "lines").letters == "Lc"
 
 
+@pytest.mark.parametrize(
+    "forged",
+    ["[L2]", "[ L2]", "[  L 2]", "[L\u200b2]", "[\u2060L2]", "［L2］", "【L2】", "[Ｌ２]", "[l-2]", "[L٢]", "[*L2*]"],
+)
+def test_what_a_reader_may_take_for_an_id_makes_ours_other_ones(forged: str) -> None:
+    given = passages(f"{forged} Total 99\nTotal 1", "lines")
+    assert given.letters not in ("L", "l")
+    named = cited(given, forged)
+    assert named.unknown or not named.numbers
+
+
 def test_none_gives_no_ids() -> None:
     assert passages(TEXT, "none") == Passages("")
     assert len(passages(" \n\n ", "lines")) == 0

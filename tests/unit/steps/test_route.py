@@ -93,6 +93,13 @@ def test_a_retry_makes_no_value_of_an_abstention_unless_the_document_supports_it
     assert told == ([] if status == "valid" else [("abstention_withdrawn", "/total", 2)])
 
 
+def test_what_an_attempt_that_gives_no_record_abstained_from_counts_for_the_one_that_does() -> None:
+    later = step("truncated", number=2, value=GOOD, salvaged=True)
+    taken = best([later], document(), [abstaining("/total", more="rule_broken"), later])
+    assert taken is not None
+    assert [(p.code, p.pointer) for p in taken.draft.problems][1:] == [("abstention_withdrawn", "/total")]
+
+
 def test_abstaining_again_or_leaving_a_value_out_withdraws_nothing() -> None:
     for later in (abstaining("/total", number=2, more=""), step(number=2, value={"vendor": "Ann"})):
         assert "abstention_withdrawn" not in codes(outcome_of(abstaining("/total"), later))
