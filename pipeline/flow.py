@@ -113,7 +113,7 @@ class _Judge:
         return chosen
 
     def _saved(self, steps: Sequence[Step]) -> Step | None:
-        """Layer 3: what is certain of the attempt that holds most, or None."""
+        """Layer 3: what is certain of the attempt that holds most; one that cannot be kept either tells why not."""
         if not self.config.policy.degraded or not worth_asking(self.document):
             return None
         kept = []
@@ -122,7 +122,7 @@ class _Judge:
             if draft is not None:
                 draft = self._meaning(self._step("salvage", draft), step.completion, step.attempt.number)
                 kept.append(dataclasses.replace(step, draft=draft))
-        return best(kept, self.document)
+        return best(kept, self.document) or (kept[-1] if kept else None)
 
     def _meaning(self, draft: Draft, completion: Completion, number: int) -> Draft:
         draft = self._step("rules", check(draft, self.document, self.plan, self.config, self.lookups, number))

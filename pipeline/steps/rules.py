@@ -40,7 +40,7 @@ LETTER_STEPS = 10
 MAX_SURVEYS = 64
 
 _ORDER: tuple[Severity, ...] = ("block", "degrade", "observe")
-_INCOMPLETE = frozenset({"field_dropped", "required_missing", "list_incomplete"})
+_ABSENT = frozenset({"field_dropped", "required_missing"})
 _INVALID = frozenset({"schema_violation", "constraint_leaked"})
 
 
@@ -112,9 +112,7 @@ class _Record:
         self._attempt = attempt
         self._variables = ({**document.columns, "text": document.text}, config.params)
         self._left = Meter(MAX_RECORD_STEPS, SEARCH_SECONDS)
-        lost = [problem.pointer for problem in draft.problems if problem.code in _INCOMPLETE]
-        lost += [repair.pointer for repair in draft.repairs if repair.kind == "salvaged"]
-        self._lost = lost if draft.salvaged else []
+        self._gaps = _Gaps.of(draft) if draft.salvaged else _Gaps()
 
     def problems(self) -> list[Problem]:
         """At most MAX_PROBLEMS of each severity."""
@@ -175,7 +173,7 @@ class _Record:
         self._left = Meter(self._left.steps - steps + max(meter.steps, 0), meter.seconds)
         if holds:
             return
-        if any(_touch(part.pointer + read, lost) for read in rule.reads for lost in self._lost):
+        if any(self._gaps.touch(part.pointer + read) for read in rule.reads):
             why = f"{rule.message} (not everything that it reads was saved)"
             yield from self._not_judged(place, why, rule.severity)
         else:
@@ -188,9 +186,30 @@ class _Record:
             yield Problem("rule_not_judged", pointer, message, self._attempt, milder)
 
 
-def _touch(one: str, other: str) -> bool:
-    """Whether one of two pointers lies at or below the other."""
-    return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
+@dataclass(frozen=True, slots=True)
+class _Gaps:
+    """What a salvaged record lacks: parts that are absent, and lists whose items are whole but may be too few."""
+
+    absent: tuple[str, ...] = ()
+    short: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, draft: Draft) -> _Gaps:
+        short = [problem.pointer for problem in draft.problems if problem.code == "list_incomplete"]
+        absent = [problem.pointer for problem in draft.problems if problem.code in _ABSENT]
+        absent += [repair.pointer for repair in draft.repairs if repair.kind == "salvaged"]
+        return cls(tuple(pointer for pointer in absent if pointer not in short), tuple(short))
+
+    def touch(self, read: str) -> bool:
+        """Whether the value at a pointer is not as the model meant it: it is absent, or holds a gap. An item of a short
+        list is whole."""
+        return any(_is_at_or_below(gap, read) or _is_at_or_below(read, gap) for gap in self.absent) or any(
+            _is_at_or_below(gap, read) for gap in self.short
+        )
+
+
+def _is_at_or_below(pointer: str, other: str) -> bool:
+    return f"{pointer}/".startswith(f"{other}/")
 
 
 def _bounded(found: Iterable[Found]) -> Iterator[Found]:

@@ -217,18 +217,23 @@ def _reason(error: ValidationError) -> str:
     return text if len(text) <= MAX_REASON else text[: MAX_REASON - 1] + "…"
 
 
-def _surrogates(value: JsonValue, pointer: str = "") -> Iterator[str]:
+def _surrogates(value: JsonValue, path: tuple[str, ...] = ()) -> Iterator[str]:
     if isinstance(value, str):
         if not _is_unicode(value):
-            yield pointer
+            yield _joined(path)
     elif isinstance(value, Mapping):
         for key, child in value.items():
             if not _is_unicode(key):
-                yield pointer
-            yield from _surrogates(child, f"{pointer}/{escape(key)}")
+                yield _joined(path)
+            yield from _surrogates(child, (*path, key))
     elif isinstance(value, list):
         for index, child in enumerate(value):
-            yield from _surrogates(child, f"{pointer}/{index}")
+            yield from _surrogates(child, (*path, str(index)))
+
+
+def _joined(path: tuple[str, ...]) -> str:
+    """The pointer of a path; made where one is told only, since a long key above many items would cost its square."""
+    return "".join(f"/{escape(step)}" for step in path)
 
 
 def _is_unicode(text: str) -> bool:

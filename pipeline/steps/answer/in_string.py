@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from pipeline.records import Draft, JsonValue, Problem, Repair
 from pipeline.schema.plan import DecodingPlan
-from pipeline.schema.walk import unescape
-from pipeline.steps.answer.aligned import leaves
+from pipeline.schema.walk import escape, unescape
 from pipeline.steps.answer.strict import Unparsable, read
 from pipeline.steps.validate import judge_of
 
@@ -23,7 +23,7 @@ def take_out(draft: Draft, plan: DecodingPlan, attempt: int) -> Draft:
     A string is opened only if the schema refuses it where it stands, and does not refuse what is inside there.
     """
     value, opened = draft.value, []
-    suspects = _suspects(value)
+    suspects = list(islice(_suspects(value), MAX_STRINGS))
     refused = _refused(plan, value) if suspects else set()
     for pointer in suspects:
         if not _is_in(refused, pointer) or (inside := _inside(_at(value, pointer))) is None:
@@ -44,11 +44,17 @@ def take_out(draft: Draft, plan: DecodingPlan, attempt: int) -> Draft:
     )
 
 
-def _suspects(value: JsonValue) -> list[str]:
-    found = [
-        pointer for pointer, leaf in leaves(value) if isinstance(leaf, str) and leaf.strip()[:1] in ("{", "[", '"')
-    ]
-    return found[:MAX_STRINGS]
+def _suspects(value: JsonValue, path: tuple[str, ...] = ()) -> Iterator[str]:
+    """Pointers of the strings that begin like JSON; none is made for other leaves, since keys may be long."""
+    if isinstance(value, str):
+        if value.lstrip()[:1] in ("{", "[", '"'):
+            yield "".join(f"/{escape(step)}" for step in path)
+    elif isinstance(value, dict):
+        for key, child in value.items():
+            yield from _suspects(child, (*path, key))
+    elif isinstance(value, list):
+        for index, child in enumerate(value):
+            yield from _suspects(child, (*path, str(index)))
 
 
 def _inside(value: JsonValue) -> JsonValue:

@@ -35,22 +35,27 @@ def invisible(text: str) -> str | None:
     return None
 
 
-def invisible_places(value: JsonValue, pointer: str = "") -> Iterator[tuple[str, str]]:
-    """(JSON pointer, character) of the texts of a value, and of its keys, that hold one."""
+def invisible_places(value: JsonValue, path: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """(JSON pointer, character) of the texts of a value, and of its keys, that hold one. Pointers are made for these
+    only: a long key above many items would cost its square."""
     if isinstance(value, str):
         found = invisible(value)
         if found:
-            yield pointer, found
+            yield _joined(path), found
     elif isinstance(value, dict):
         for key, child in value.items():
-            here = f"{pointer}/{escape(key)}"
+            here = (*path, key)
             found = invisible(key)
             if found:
-                yield here, f"{found} in the key"
+                yield _joined(here), f"{found} in the key"
             yield from invisible_places(child, here)
     elif isinstance(value, list):
         for index, child in enumerate(value):
-            yield from invisible_places(child, f"{pointer}/{index}")
+            yield from invisible_places(child, (*path, str(index)))
+
+
+def _joined(path: tuple[str, ...]) -> str:
+    return "".join(f"/{escape(step)}" for step in path)
 
 
 def _belongs(text: str, position: int) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from declaring import MONEY, RIGHT, found, judged, rules
 from hypothesis import given, settings
-from support import Answers, codes, document, extracted, plan_of, schema_and_record
+from support import Answers, codes, completion, document, extracted, plan_of, schema_and_record
 
 from pipeline.job import ExtractConfig
 from pipeline.records import Document, Draft, Problem, Repair
@@ -171,3 +171,16 @@ def test_no_record_makes_a_check_fail(pair: tuple[dict[str, Any], Any]) -> None:
     problems = found({**body, **extra}, record)
     assert {one.code for one in problems} <= {"rule_broken", "rule_not_judged", "out_of_order"}
     assert not {texts[0], texts[1], "never seen"} & {one.message for one in problems}
+
+
+@pytest.mark.parametrize("cut", ['{"sku":"c","pri', '{"sku":"c"', "", '{"sku":"c","price":4},{"sku":"d"'])
+@pytest.mark.parametrize(("price", "kept"), [(-5, False), (5, True)])
+def test_a_whole_item_of_a_cut_list_is_judged_as_in_the_uncut_record(cut: str, price: int, kept: bool) -> None:
+    item = {"type": "object", "properties": {"sku": {"type": "string"}, "price": {"type": "number"}}}
+    rule = {"rule": "!has(self.price) || self.price >= 0", "message": "a price is not negative"}
+    body = {"type": "object", "properties": {"lines": {"type": "array", "items": {**item, "x-validations": [rule]}}}}
+    answer = completion(f'{{"lines":[{{"sku":"b","price":{price}}},{cut}', "length")
+    outcome = extracted(Answers(answer), plan_of(body), max_attempts=1)
+    assert (outcome.status == "degraded") is kept
+    assert ("rule_broken" in codes(outcome)) is not kept
+    assert "rule_not_judged" not in codes(outcome)
