@@ -32,6 +32,8 @@ from pipeline.steps.answer.strict import (
 
 __all__ = ["ENGINE_ERRORS", "MAX_CHARACTERS", "MAX_DEPTH", "Unparsable", "check_bounds", "loads", "odd", "parse"]
 
+MAX_WORDS = 500
+"""Characters of what an engine or a model says of itself."""
 MAX_ODD = 20
 """Of each kind of oddity so many places are named; the last one says how many more there are."""
 
@@ -69,14 +71,14 @@ def odd(text: str, found: Read, attempt: int) -> tuple[Problem, ...]:
 def _finish_problem(completion: Completion, attempt: int) -> Problem | None:
     """What the finish reason alone decides, or None for `stop`."""
     reason: str = completion.finish_reason
-    detail = completion.detail
+    detail = completion.detail[:MAX_WORDS]
     if reason == "error" or completion.error:
         code = ENGINE_ERRORS.get(completion.error, "engine_error")
         return Problem(code, message=detail or "the engine reported an error", attempt=attempt)
     if reason == "abort":
         return Problem("engine_abort", message=detail or "the engine aborted the request", attempt=attempt)
     if completion.refusal.strip():
-        return Problem("model_refused", message=completion.refusal.strip()[:500], attempt=attempt)
+        return Problem("model_refused", message=completion.refusal.strip()[:MAX_WORDS], attempt=attempt)
     if reason in ("length", "repetition"):
         return _cut_problem(completion, attempt)
     if reason != "stop":  # an engine that knows more reasons than this module: none of them means finished

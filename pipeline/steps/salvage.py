@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pipeline.records import Draft, Field, JsonValue, Problem, Repair
@@ -18,7 +18,8 @@ from pipeline.schema.plan import DecodingPlan
 from pipeline.schema.validator import PatternTimeout
 from pipeline.schema.walk import escape
 from pipeline.steps.answer.degenerate import periodic_tail
-from pipeline.steps.codes import CODES
+from pipeline.steps.answer.strict import sprawls
+from pipeline.steps.codes import CODES, cap_of
 from pipeline.steps.normalise import normalise
 from pipeline.steps.retry import Step
 from pipeline.steps.salvaging.certain import Certain, certain
@@ -43,25 +44,26 @@ class _Kept:
 def salvage(step: Step, plan: DecodingPlan) -> Draft | None:
     """What can be kept of one attempt, normalised and marked `salvaged`, or None if that is nothing."""
     draft, number = step.draft, step.attempt.number
-    codes = [CODES[problem.code] for problem in draft.problems]
-    if not any(code.salvageable for code in codes):
+    # Rules and support are judged anew, on what is kept.
+    problems = [problem for problem in draft.problems if CODES[problem.code].layer not in ("rules", "ground")]
+    if not any(CODES[problem.code].salvageable for problem in problems):
         return None
-    if any(code.cap == "rejected" and not code.salvageable for code in codes):
+    if any(cap_of(problem) == "rejected" and not CODES[problem.code].salvageable for problem in problems):
         return None
     found = Certain(draft.value, (), ()) if draft.parsed else _certain(step)
-    if found is None or not isinstance(found.value, dict | list):
+    if found is None or not isinstance(found.value, dict | list) or sprawls(found.value):
         return None
     base = draft if draft.parsed else normalise(Draft(value=found.value, parsed=True), plan, number)
     kept = _keep(base.value, found, plan, number)
     if kept is None:
         return None
-    problems, repairs = _told(kept, found, number)
-    told = draft.problems if draft.parsed else (*draft.problems, *base.problems)
+    gaps, repairs = _told(kept, found, number)
+    told = problems if draft.parsed else (*problems, *base.problems)
     return Draft(
         value=kept.pruned.value,
         parsed=True,
         salvaged=True,
-        problems=tuple(dict.fromkeys((*told, *kept.abstained, *problems))),
+        problems=tuple(dict.fromkeys((*told, *kept.abstained, *gaps))),
         repairs=(*draft.repairs, *repairs),
         fields=_moved(base.fields, kept.pruned),
     )
@@ -136,14 +138,14 @@ def _of_tuple(tuples: Collection[str], pointer: str) -> str:
 
 
 def _told(kept: _Kept, found: Certain, attempt: int) -> tuple[list[Problem], list[Repair]]:
-    """All that is missing, as problems, and once more as what was done."""
+    """All that is missing, as problems, and once more as what was done, each with its place in the record."""
     now = {old: new for new, old in kept.pruned.origin.items()}
     cut = {now[pointer] for pointer in found.cut if pointer in now}
     lists = {part.pointer for part in kept.parts if isinstance(part.value, list)}
-    members = [pointer for pointer in found.left_out if pointer.rpartition("/")[0] not in lists]
-    dropped = {**dict.fromkeys(members, _UNCERTAIN), **kept.dropped}
+    omitted = dict(_placed({**dict.fromkeys(found.left_out, _UNCERTAIN), **kept.dropped}, now, lists))
+    refused = dict(_placed(kept.dropped, now, lists))
+    dropped = {pointer: why for pointer, why in omitted.items() if pointer not in lists or pointer in refused}
     problems = [Problem("field_dropped", pointer, reason, attempt) for pointer, reason in dropped.items()]
-    omitted = {**dict.fromkeys(found.left_out, _UNCERTAIN), **kept.dropped}
     for part in kept.parts:
         if part.pointer in lists and (part.pointer in cut or part.pointer in kept.pruned.shortened):
             message = f"{len(part.value)} items are certain, others may be missing"
@@ -155,6 +157,23 @@ def _told(kept: _Kept, found: Certain, attempt: int) -> tuple[list[Problem], lis
                 omitted.setdefault(f"{part.pointer}/{escape(name)}", _UNCERTAIN)
     repairs = [Repair("salvaged", pointer, reason, attempt) for pointer, reason in omitted.items()]
     return _bounded(problems, attempt), repairs[:MAX_NAMED]
+
+
+def _placed(gone: Mapping[str, str], now: Mapping[str, str], lists: Collection[str]) -> Iterator[tuple[str, str]]:
+    """What is gone with its reason, at its place in the record: a member at its own, an item at its list, since another
+    item may have its place now; what is inside of something gone, at that."""
+    items: dict[str, list[str]] = {}
+    for pointer, why in gone.items():
+        parent, _, token = pointer.rpartition("/")
+        while parent not in now:
+            parent, _, token = parent.rpartition("/")
+        if now[parent] in lists:
+            items.setdefault(now[parent], []).append(f"item {token} of the answer: {why}")
+        else:
+            yield f"{now[parent]}/{token}", why
+    for place, reasons in items.items():
+        more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+        yield place, f"{reasons[0]}{more}"
 
 
 def _missing(part: Part, attempt: int, *, is_cut: bool) -> list[Problem]:

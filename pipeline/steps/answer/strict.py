@@ -15,6 +15,10 @@ from pipeline.steps.answer.scan import is_deeper, pointer_at, repeated_key
 
 MAX_CHARACTERS = 1 << 20
 MAX_DEPTH = 64
+MAX_POINTERS = 1 << 22
+"""Characters of the JSON pointers of all values of an answer together: long keys around many values would multiply."""
+NEVER_SPRAWLS = 4096
+"""So many characters of text have no more: half of them key, half of them values."""
 MAX_QUOTED = 40
 SAFE_INTEGER = 2**53
 """Every integer up to here is a double of its own (IEEE 754 binary64)."""
@@ -88,7 +92,23 @@ def read(text: str) -> Read:
         raise _placed(text, error) from error
     except ValueError as error:  # CPython refuses integers of more than 4300 digits
         raise Unparsable("number_not_finite", "an integer has thousands of digits", is_json=True) from error
+    if len(text) > NEVER_SPRAWLS and sprawls(value):
+        raise Unparsable("json_too_large", "the answer has too many values below long keys", is_json=True)
     return Read(value, bool(inexact) or _LONG_INTEGER.search(text) is not None)
+
+
+def sprawls(value: JsonValue) -> bool:
+    """Whether the JSON pointers of all values inside one have more than MAX_POINTERS characters together."""
+    total, todo = 0, [(value, 0)]
+    while todo and total <= MAX_POINTERS:
+        item, length = todo.pop()
+        total += length
+        if isinstance(item, dict):
+            todo += [(child, length + 1 + len(key)) for key, child in item.items()]
+        elif isinstance(item, list):
+            digits = len(str(len(item)))
+            todo += [(child, length + 1 + digits) for child in item]
+    return total > MAX_POINTERS
 
 
 def strict_decoder() -> json.JSONDecoder:

@@ -176,7 +176,7 @@ def test_a_cut_item_is_left_out_of_its_list_which_says_so() -> None:
     draft = saved('{"id": "x", "rows": [{"n": "a", "v": 1}, {"n": "b", "v": 2', ORDER)
     assert draft is not None and draft.value == {"id": "x", "rows": [{"n": "a", "v": 1}]}
     assert told(draft) >= {("list_incomplete", "/rows"), ("required_missing", "/place")}
-    assert "/rows/1" in {change.pointer for change in draft.repairs}
+    assert ("/rows", True) in {(change.pointer, change.detail.startswith("item 1 of")) for change in draft.repairs}
 
 
 def salvaged(value: Any, body: Any) -> Draft | None:
@@ -195,7 +195,42 @@ def test_what_breaks_the_schema_is_dropped_where_it_stands_and_an_item_that_need
         ("required_missing", "/place/zip"),
         ("list_incomplete", "/rows"),
     }
-    assert told(draft) >= {("field_dropped", "/rows/1/note"), ("field_dropped", "/rows/0")}
+    # Places are those of the record: what was the second row is the first one now, and the first one is its list's.
+    assert told(draft) >= {("field_dropped", "/rows/0/note"), ("field_dropped", "/rows")}
+    assert [p.message[:20] for p in draft.problems if (p.code, p.pointer) == ("field_dropped", "/rows")] == [
+        "item 0 of the answer"
+    ]
+
+
+@pytest.mark.parametrize("severity", ["block", "degrade", "observe"])
+@pytest.mark.parametrize("kept_price", [-1, 1])
+def test_rules_are_judged_on_what_is_kept_and_not_on_what_went(severity: str, kept_price: int) -> None:
+    rule = {"rule": "self.price >= 0", "message": "a price is not negative", "severity": severity}
+    item = {
+        "type": "object",
+        "properties": {"sku": {"type": "string"}, "price": {"type": "number"}},
+        "required": ["sku", "price"],
+        "x-validations": [rule],
+    }
+    body = {"type": "object", "properties": {"lines": {"type": "array", "items": item}}}
+    lines = [{"sku": 7, "price": -5}, {"sku": "c", "price": kept_price}]
+    outcome = extracted(Answers({"lines": lines}), plan_of(body), max_attempts=1)
+    if severity == "block" and kept_price < 0:
+        assert outcome.status == "rejected" and "rule_broken" in codes(outcome)
+    else:
+        assert (outcome.status, outcome.record) == ("degraded", {"lines": lines[1:]})
+        assert ("rule_broken", "/lines/0") in {(p.code, p.pointer) for p in outcome.problems} or kept_price > 0
+
+
+@pytest.mark.parametrize("reason", ["stop", "length", "repetition"])
+@pytest.mark.parametrize("value", [{"k" * 300_000: [1] * 1500}, {"k" * 60_000: {"j" * 60_000: [*range(30_000)]}}])
+def test_long_keys_around_many_values_cost_neither_time_nor_memory(value: Any, reason: str) -> None:
+    body = {"type": "object", "additionalProperties": {"type": ["array", "object"]}}
+    before = time.process_time()
+    outcome = extracted(Answers(completion(value, reason)), plan_of(body), max_attempts=1)
+    assert time.process_time() - before < 1
+    assert outcome.status == "rejected"
+    assert sum(len(problem.pointer) for problem in outcome.problems) < 1 << 20
 
 
 def test_marks_of_values_move_with_the_items_of_a_list() -> None:
