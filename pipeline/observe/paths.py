@@ -14,7 +14,7 @@ from pipeline.records import STATUSES, Attempt, Outcome
 from pipeline.steps.codes import CODES, again_of, cap_of, worst
 from pipeline.steps.route import DECLARED
 
-NO_TEXT_REPAIRS = DECLARED | {"salvaged", "repair_refused", "repair_failed"}
+NO_TEXT_REPAIRS = DECLARED | {"salvaged", "rest_left_out", "repair_refused", "repair_failed"}
 """Kinds of repairs that made no JSON of a text; all others did."""
 
 MAX_ENGINE = 80

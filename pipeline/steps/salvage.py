@@ -155,8 +155,9 @@ def _told(kept: _Kept, found: Certain, attempt: int) -> tuple[list[Problem], lis
             absent = [name for name in declared_names(part) if name not in part.value] if part.pointer in cut else []
             for name in absent:
                 omitted.setdefault(f"{part.pointer}/{escape(name)}", _UNCERTAIN)
-    repairs = [Repair("salvaged", pointer, reason, attempt) for pointer, reason in omitted.items()]
-    return _bounded(problems, attempt), repairs[:MAX_NAMED]
+    repairs = [Repair("salvaged", pointer, reason, attempt) for pointer, reason in omitted.items()][:MAX_NAMED]
+    repairs += [Repair("rest_left_out", pointer, "from where it was cut or broken", attempt) for pointer in sorted(cut)]
+    return _bounded(problems, attempt), repairs
 
 
 def _placed(gone: Mapping[str, str], now: Mapping[str, str], lists: Collection[str]) -> Iterator[tuple[str, str]]:

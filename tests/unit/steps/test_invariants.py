@@ -147,7 +147,8 @@ def _escaped(key: str) -> str:
 @settings(max_examples=60)
 def test_a_whole_answer_is_passed_as_it_is(record: Any) -> None:
     outcome = run_document(Answers(json.dumps(record)), plan_of(LEAF_SCHEMA))
-    if len(record["name"]) <= 40:
+    fits = isinstance(record["total"], float | type(None)) or abs(record["total"]) <= 2**53  # its column is of doubles
+    if len(record["name"]) <= 40 and fits:
         assert (outcome.status, outcome.record, outcome.repairs) == ("valid", record, ())
 
 

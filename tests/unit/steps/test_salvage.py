@@ -56,7 +56,7 @@ def test_a_cut_member_is_dropped_and_named() -> None:
     draft = saved('{"vendor": "Ann & Co", "total": 5, "lines": ["tea"], "date": "2024-02')
     assert draft is not None
     assert draft.value == {"vendor": "Ann & Co", "total": 5, "lines": ["tea"]}
-    assert [repair.pointer for repair in draft.repairs] == ["/date"]
+    assert [(repair.kind, repair.pointer) for repair in draft.repairs] == [("salvaged", "/date"), ("rest_left_out", "")]
     assert draft.salvaged
 
 

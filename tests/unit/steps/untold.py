@@ -32,6 +32,7 @@ def untold(outcome: Outcome) -> list[str]:
     named = (*outcome.problems, *outcome.repairs)
     told = {item.pointer for item in named if item.attempt in (0, outcome.record_attempt)}
     told |= {field.pointer for field in outcome.fields if field.touched or field.raw is not None}
+    told |= {f"{item.pointer}/…" for item in outcome.repairs if item.kind == "rest_left_out"}
     raw = _json(text, cut=attempt.finish_reason != "stop")
     if raw is not MISSING:
         return list(_walk(raw, outcome.record, "", told))
@@ -60,6 +61,8 @@ def _walk(raw: Any, kept: Any, pointer: str, told: set[str]) -> Iterator[str]:
         yield f"{pointer or '/'}: was cut"  # of an object, the members that are not there are named
     if isinstance(raw, dict) and isinstance(kept, dict):
         for key in {**raw, **kept}:
+            if key not in kept and f"{pointer}/…" in told:
+                continue  # it may have stood in the rest, of which only declared members have names
             yield from _walk(raw.get(key, MISSING), kept.get(key, MISSING), f"{pointer}/{escape(key)}", told)
     elif isinstance(raw, list) and isinstance(kept, list):
         yield from _walk_lists(raw, kept, pointer, told)
