@@ -127,7 +127,7 @@ class _Judge:
     def _meaning(self, draft: Draft, completion: Completion, number: int) -> Draft:
         draft = self._step("rules", check(draft, self.document, self.plan, self.config, self.lookups, number))
         draft = self._step("ground", ground(draft, self.cleaned, self.plan, self.config, number))
-        return self._step("confidence", score(draft, completion))
+        return self._step("confidence", score(draft, completion)) if self.config.policy.confidence else draft
 
     def _step(self, name: str, draft: Draft) -> Draft:
         self.trace(name, draft)

@@ -41,7 +41,8 @@ directory, document id and a directory of your choice.
 - **leaves** is the best status that a document with this problem can have. *rejected, or salvaged*: layer 3 may keep
   what is certain, and the record is `degraded` then. A rule or lookup with a `severity` of its own leaves what that
   says (`block` rejected, `degrade` degraded, `observe` valid).
-- **asked again** says whether another attempt is made, within the budgets of `retry`.
+- **asked again** says whether another attempt is made, within the budgets of `retry`. A check of severity `degrade` or
+  `observe` never asks again.
 - **ALARM** marks what no document is to blame for: the engine, its configuration or this program. A run with such
   problems should be looked at before its output is used.
 """
@@ -78,6 +79,7 @@ def _alarms() -> Iterator[str]:
 
 
 def main() -> None:
+    """Write the page."""
     PAGE.write_text(page(), encoding="utf-8")
 
 

@@ -21,8 +21,8 @@ from pipeline.records import Document, Outcome
 from pipeline.runtime.exchange import rows_of, to_table, unit_of
 from pipeline.runtime.lookups import load_lookups
 from pipeline.schema.plan import NO_PLAN, DecodingPlan
+from pipeline.steps.judge import check_formats
 from pipeline.steps.route import blames_engine
-from pipeline.steps.validate import check_formats
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,7 +17,7 @@ from pipeline.schema.arrow import arrow_field
 from pipeline.schema.plan import DecodingPlan
 from pipeline.schema.storage import INT64, Column, misfits, stored
 from pipeline.steps.codes import CODES
-from pipeline.steps.validate import judge_of
+from pipeline.steps.judge import judge_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

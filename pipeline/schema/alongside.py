@@ -60,7 +60,11 @@ def all_branches(_schema: Any, _value: JsonValue) -> bool:
 
 def accepts_of(root: Mapping[str, Any]) -> Accepts:
     """Whether a value satisfies a subschema of a schema. Making it takes longer than most records: keep it."""
-    validator: Any = validator_of(root)
+    return accepts_by(validator_of(root))
+
+
+def accepts_by(validator: Any) -> Accepts:
+    """Whether a value satisfies a subschema of the schema that a validator is of."""
     return lambda schema, value: bool(validator.evolve(schema=schema).is_valid(value))
 
 

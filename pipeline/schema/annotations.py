@@ -33,7 +33,6 @@ MAX_RULES = 200
 """Rules of a schema."""
 
 GROUNDS = (True, False, "exact", "normalised", "fuzzy")
-_LEAVES = frozenset({"string", "number", "integer", "boolean", "null"})
 _TYPES = {
     "x-language": "string",
     "x-unique-by": "array",

@@ -22,8 +22,9 @@ from pipeline.schema.plan import DecodingPlan
 from pipeline.schema.validator import PatternTimeout
 from pipeline.steps.cite import passages
 from pipeline.steps.clean import Cleaned
+from pipeline.steps.judge import judge_of
 from pipeline.steps.support.cites import Citations, citations_of
-from pipeline.steps.support.leaves import Leaf, judge_of, leaves_of, takes_null
+from pipeline.steps.support.leaves import Leaf, leaves_of, takes_null
 from pipeline.steps.support.source import Hit, Source, hits_of
 
 MAX_LEAVES = 2000
@@ -54,7 +55,7 @@ def ground(draft: Draft, cleaned: Cleaned, plan: DecodingPlan, config: ExtractCo
     if not draft.parsed or config.policy.ground == "off":
         return draft
     try:
-        leaves = list(leaves_of(plan.acceptance, draft.value))
+        leaves = list(leaves_of(plan.acceptance, draft.value, judge_of(plan).accepts))
     except PatternTimeout as error:
         return _with(draft, (), [_unjudged(f"which values to look for could not be told: {error}", attempt)])
     source, known = Source(cleaned.text), {field.pointer: field for field in draft.fields}
@@ -169,7 +170,7 @@ def _ungrounded(
     config: ExtractConfig,
     attempt: int,
 ) -> Iterator[Problem]:
-    severity, accepts = _SEVERITY[config.policy.ground], judge_of(plan.acceptance)
+    severity, accepts = _SEVERITY[config.policy.ground], judge_of(plan).accepts
     for item in found:
         place, leaf = places.get(item.leaf.pointer), item.leaf
         match = place.match if place else "none"

@@ -10,96 +10,24 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
 from itertools import islice
 from typing import Any
 
 from jsonschema.exceptions import ValidationError
-from jsonschema.protocols import Validator
 
-from pipeline.errors import EngineError
 from pipeline.records import Draft, JsonValue, Problem
-from pipeline.schema.columns import Column, column_of, misfits
-from pipeline.schema.formats import format_checker
+from pipeline.schema.columns import misfits
 from pipeline.schema.normalised import restored
 from pipeline.schema.plan import DecodingPlan
 from pipeline.schema.shape.announced import unannounced
 from pipeline.schema.shape.policy import NOT_APPLICABLE, Abstain
-from pipeline.schema.validator import PatternTimeout, validator_of
+from pipeline.schema.validator import PatternTimeout
 from pipeline.schema.walk import escape
+from pipeline.steps.judge import Judge, judge_of
 
 MAX_PROBLEMS = 20
 MAX_REASON = 120
 MAX_ERRORS = 1000
-
-
-BAD = {
-    "date": "2024-02-30",
-    "time": "25:00:00Z",
-    "date-time": "yesterday",
-    "duration": "1 day",
-    "uuid": "2eb8aa08",
-    "ipv4": "300.1.1.1",
-    "ipv6": "12345::",
-    "email": "nobody",
-    "idn-email": "nobody",
-    "hostname": "-a-",
-    "uri": "not a uri",
-    "uri-reference": "not a uri",
-    "iri": "not an iri",
-    "iri-reference": "not an iri",
-    "json-pointer": "a",
-    "relative-json-pointer": "-1",
-    "regex": "(",
-    "idn-hostname": "-a-",
-    "uri-template": "{",
-}
-"""A value for each format that schemas may rely on, which a sound installation refuses."""
-
-
-@dataclass(frozen=True, slots=True)
-class Judge:
-    """The validators of what is accepted and of what was asked, and the columns of one schema, built once."""
-
-    validator: Validator
-    column: Column
-    asked: Validator
-
-
-_JUDGES: dict[tuple[str, str], Judge] = {}
-"""By schema name and digest. Bounded by the number of schemas of a job."""
-
-
-def judge_of(plan: DecodingPlan) -> Judge:
-    """The judge of a plan's acceptance schema.
-
-    Raises:
-        EngineError: formats are not checked in this process.
-    """
-    key = plan.name, plan.schema_digest
-    if key not in _JUDGES:
-        check_formats()
-        accepted = validator_of(plan.acceptance)
-        same = not plan.asked or plan.asked is plan.acceptance or plan.asked == plan.acceptance
-        _JUDGES[key] = Judge(accepted, column_of(plan.acceptance), accepted if same else validator_of(plan.asked))
-    return _JUDGES[key]
-
-
-@cache
-def check_formats() -> None:
-    """See to it that this process refuses a bad value of every format: a check whose package is missing passes all.
-
-    Raises:
-        EngineError: it does not.
-    """
-    checker = format_checker()
-    passed = [name for name, bad in BAD.items() if checker.conforms(bad, name)]
-    if passed:
-        raise EngineError(
-            f"formats are not checked in this process: it accepts a bad {', '.join(passed)}. Install the locked "
-            "packages (jsonschema with its extra format-nongpl) on every machine."
-        )
 
 
 def validate(draft: Draft, plan: DecodingPlan, attempt: int, *, constrained: bool = False) -> Draft:

@@ -24,24 +24,28 @@ class Function:
 
 
 def text_in(value: Any) -> str:
+    """The value as text, or CelError."""
     if not isinstance(value, str):
         raise CelError(f"{kind(value)} is no string")
     return value
 
 
 def list_in(value: Any) -> list[Any]:
+    """The value as a list, or CelError."""
     if not isinstance(value, list):
         raise CelError(f"{kind(value)} is no list")
     return value
 
 
 def number_in(value: Any) -> int | Fraction:
+    """The value as an exact number within bounds, or CelError."""
     if not is_number(value):
         raise CelError(f"{kind(value)} is no number")
     return bounded(exact(value))
 
 
 def whole_in(value: Any) -> int:
+    """The value as a whole number, or CelError."""
     number = number_in(value)
     if number.denominator != 1:
         raise CelError("a position has to be a whole number")

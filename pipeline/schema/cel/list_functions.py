@@ -24,6 +24,8 @@ def _sum(meter: Meter, items: Any) -> Any:
 
 
 def extreme_of(sign: int) -> Callable[..., Any]:
+    """`min` (sign -1) or `max` (sign 1) of a list or of the arguments."""
+
     def extreme(meter: Meter, *values: Any) -> Any:
         items = list_in(values[0]) if len(values) == 1 and isinstance(values[0], list) else list(values)
         if not items:

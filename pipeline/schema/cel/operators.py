@@ -13,6 +13,8 @@ MATHS = ("+", "-", "*", "/", "%")
 
 
 def select(base: Run, field: str, optional: bool) -> Run:
+    """`base.field` and `base.?field`."""
+
     def selected(frame: Frame) -> Any:
         value = base(frame)
         if type(value) is dict:
@@ -30,6 +32,8 @@ def select(base: Run, field: str, optional: bool) -> Run:
 
 
 def has_field(base: Run, field: str) -> Run:
+    """`has(base.field)`."""
+
     def has(frame: Frame) -> bool:
         value = base(frame)
         if isinstance(value, Maybe):
@@ -42,6 +46,8 @@ def has_field(base: Run, field: str) -> Run:
 
 
 def index(base: Run, key: Run, optional: bool) -> Run:
+    """`base[key]` and `base[?key]`."""
+
     def indexed(frame: Frame) -> Any:
         value, place = base(frame), key(frame)
         optionally = optional or isinstance(value, Maybe)
@@ -76,6 +82,8 @@ def _shown(place: Any) -> str:
 
 
 def map_of(pairs: list[tuple[Run, Run]]) -> Run:
+    """A literal map."""
+
     def made(frame: Frame) -> dict[Any, Any]:
         built: dict[Any, Any] = {}
         for key, value in pairs:
@@ -91,6 +99,7 @@ def map_of(pairs: list[tuple[Run, Run]]) -> Run:
 
 
 def maths(operator: str, parts: list[Run]) -> Run:
+    """An operator of arithmetic, on exact numbers."""
     one, other = parts
     return lambda frame: calculate(operator, one(frame), other(frame), frame.meter)
 

@@ -15,11 +15,15 @@ class CelSyntaxError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Literal:
+    """A value as it stands in a rule."""
+
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
+    """A variable."""
+
     name: str
 
 
@@ -52,11 +56,15 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class ListOf:
+    """`[…]`."""
+
     items: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
+    """`{…}`."""
+
     pairs: tuple[tuple[Node, Node], ...]
 
 

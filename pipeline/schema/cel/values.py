@@ -102,6 +102,7 @@ def exact(number: Any) -> int | Fraction:
 
 
 def is_number(value: Any) -> bool:
+    """Whether a value is one; true and false are none."""
     return isinstance(value, int | float | Fraction) and not isinstance(value, bool)
 
 

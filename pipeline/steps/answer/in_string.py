@@ -11,7 +11,7 @@ from pipeline.records import Draft, JsonValue, Problem, Repair
 from pipeline.schema.plan import DecodingPlan
 from pipeline.schema.walk import escape, unescape
 from pipeline.steps.answer.strict import Unparsable, read
-from pipeline.steps.validate import judge_of
+from pipeline.steps.judge import judge_of
 
 MAX_STRINGS = 20
 MAX_LEVELS = 3

@@ -14,8 +14,6 @@ from pipeline.schema.walk import escape, unescape
 ANY = "*"
 """The token of a lookup's pointer that stands for any item or key."""
 
-_ABSENT = object()
-
 
 @dataclass(frozen=True, slots=True)
 class Found:

@@ -18,7 +18,8 @@ from pipeline.schema.alongside import Part, parts
 from pipeline.schema.plan import DecodingPlan
 from pipeline.schema.validator import Undeclared
 from pipeline.schema.walk import LISTS, MAPS, SINGLES, escape
-from pipeline.steps.validate import Judge, find_problems, judge_of
+from pipeline.steps.judge import judge_of
+from pipeline.steps.validate import find_problems
 
 MAX_ERRORS = 1000
 _ABSENCE = ("required", "minItems", "minProperties", "dependentRequired")
@@ -49,17 +50,13 @@ def find(value: JsonValue, plan: DecodingPlan, attempt: int) -> Findings:
 
 
 def known_parts(value: JsonValue, plan: DecodingPlan) -> Iterator[Part]:
-    """The value and all inside it with the subschemas that judge them; see `names_of` for what those require.
+    """The value and all inside it with the subschemas that judge them; `required_names` says what those require.
 
     Raises:
         PatternTimeout: a pattern takes too long.
     """
     lenient = _lenient_plan(plan)
-    judge: Judge = judge_of(lenient)
-    validator: Any = judge.validator
-    yield from parts(
-        lenient.acceptance, value, lambda schema, part: bool(validator.evolve(schema=schema).is_valid(part))
-    )
+    yield from parts(lenient.acceptance, value, judge_of(lenient).accepts)
 
 
 def required_names(part: Part) -> list[str]:

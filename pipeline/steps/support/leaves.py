@@ -9,7 +9,6 @@ from typing import Any, Literal, cast
 
 from pipeline.records import JsonValue
 from pipeline.schema.alongside import Accepts, Part, parts
-from pipeline.schema.validator import validator_of
 from pipeline.steps.support.currencies import CODES
 
 LEVELS = ("exact", "normalised", "fuzzy")
@@ -47,14 +46,14 @@ class _Above:
     is_list: bool = False
 
 
-def leaves_of(schema: Mapping[str, Any], value: JsonValue) -> Iterator[Leaf]:
-    """The leaves of a record, in its order.
+def leaves_of(schema: Mapping[str, Any], value: JsonValue, accepts: Accepts) -> Iterator[Leaf]:
+    """The leaves of a record, in its order; `accepts` tells which branches of the schema count.
 
     Raises:
         PatternTimeout: a pattern of a branch takes too long on its part of the value.
     """
     above: dict[str, _Above] = {"": _Above()}
-    for part in parts(schema, value, judge_of(schema)):
+    for part in parts(schema, value, accepts):
         parent = part.pointer.rpartition("/")[0]
         held = above[parent] if part.pointer else _Above()
         asked = _asked(part, held.asked)
@@ -113,15 +112,3 @@ def _is_label(part: Part) -> bool:
 
 def _listed(words: Any) -> list[Any]:
     return list(words) if isinstance(words, list | tuple) else []
-
-
-def judge_of(schema: Mapping[str, Any]) -> Accepts:
-    """Whether a branch accepts a value; most schemas have no branches, and a validator takes time to make."""
-    made: list[Any] = []
-
-    def accepts(branch: Any, value: JsonValue) -> bool:
-        if not made:
-            made.append(validator_of(schema))
-        return bool(made[0].evolve(schema=branch).is_valid(value))
-
-    return accepts

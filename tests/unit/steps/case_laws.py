@@ -18,8 +18,8 @@ from untold import leaves, stands_in, untold
 from pipeline.records import STATUSES
 from pipeline.schema.walk import resolve
 from pipeline.steps.codes import CODES, cap_of
+from pipeline.steps.judge import judge_of
 from pipeline.steps.prompt import MAX_FEEDBACK, MAX_MESSAGE
-from pipeline.steps.validate import judge_of
 
 SECONDS = 5.0
 """Far more than any of this takes, for machines that are busy."""

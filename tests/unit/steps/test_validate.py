@@ -165,7 +165,7 @@ def test_lone_surrogates_are_found_in_strings_and_keys(value: Any, pointer: str)
 
 
 def test_two_schemas_of_one_digest_keep_their_own_column_order() -> None:
-    from pipeline.steps.validate import judge_of
+    from pipeline.steps.judge import judge_of
 
     one = plan_of({"type": "object", "properties": {"a": {}, "b": {}}}, "order@1")
     two = plan_of({"type": "object", "properties": {"b": {}, "a": {}}}, "order@2")
