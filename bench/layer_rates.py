@@ -28,7 +28,7 @@ class Watched:
             return
         if name == "repair" and self.repaired_first is None:
             self.repaired_first = made.parsed
-        if name == "confidence" and not made.salvaged:
+        if name == "ground" and not made.salvaged:
             self.drafts.append(made)
 
     @property

@@ -122,7 +122,7 @@ class _Judge:
             if draft is not None:
                 draft = self._meaning(self._step("salvage", draft), step.completion, step.attempt.number)
                 kept.append(dataclasses.replace(step, draft=draft))
-        return best(kept, self.document) or (kept[-1] if kept else None)
+        return best(kept, self.document, steps) or (kept[-1] if kept else None)
 
     def _meaning(self, draft: Draft, completion: Completion, number: int) -> Draft:
         draft = self._step("rules", check(draft, self.document, self.plan, self.config, self.lookups, number))

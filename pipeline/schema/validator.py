@@ -180,7 +180,23 @@ def _exact(number: float) -> Fraction:
     return Fraction(number) if isinstance(number, int) else Fraction(repr(number))
 
 
+def _unique_items(validator: Validator, unique: bool, instance: Any, _schema: Any) -> Iterator[ValidationError]:
+    """The library compares every item with every other: 20,000 objects took minutes."""
+    if unique and validator.is_type(instance, "array") and len(set(map(_frozen, instance))) < len(instance):
+        yield ValidationError("has items that are equal")
+
+
+def _frozen(value: Any) -> Any:
+    """A hashable stand-in, equal for values that JSON Schema calls equal (core specification, section 4.2.2)."""
+    if isinstance(value, dict):
+        return "object", frozenset((key, _frozen(child)) for key, child in value.items())
+    if isinstance(value, list):
+        return "list", tuple(map(_frozen, value))
+    return ("bool", value) if isinstance(value, bool) else value
+
+
 _KEYWORDS = {
+    "uniqueItems": _unique_items,
     "multipleOf": _multiple_of,
     "pattern": _pattern,
     "patternProperties": _pattern_properties,

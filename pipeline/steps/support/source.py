@@ -187,6 +187,9 @@ def _amounts_of(source: Source, value: str, region: Region) -> list[tuple[Decima
     match = _AMOUNT.fullmatch(plain_digits(value))
     if not match or not (match[1] or match[2] or match[4] or set(match[3]) & set(".,'")):
         return []
+    letters = match[1] or ""
+    if letters.isalpha() and (f"{letters}{match[2]}{match[3]}" == value and (match[2] or not ways_to_write(letters))):
+        return []  # a code such as F-0 or A12, not an amount
     for sign in (match[1], match[4]):
         if sign and sign != "%" and not _has_currency(source, sign, region):
             return []
