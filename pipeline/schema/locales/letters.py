@@ -18,7 +18,7 @@ _HIDDEN = (
 _JOINERS = "\u200c\u200d"
 _JOINING = "\u0600-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u17ff\u1800-\u18af\ua840-\ua87f"
 """Scripts that are written with joiners: Arabic to Thaana, those of India, Myanmar, Khmer, Mongolian."""
-_PICTURES = "\u2195\u2600-\u2767\u2794-\u27bf\u2b1b\U0001f000-\U0001faff"
+_PICTURES = "\u20e3\u2195\u2600-\u2767\u2794-\u27bf\u2b1b\u2b50\U0001f000-\U0001faff"
 _SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _TAGS = "\U000e0020-\U000e007f"
 
@@ -30,7 +30,7 @@ INVISIBLE = re.compile(
     f"|(?<![\U0001f3f4{_TAGS}])[{_TAGS}]+"
 )
 """What nobody sees, but where it belongs: joiners in scripts and pictures that are written with them, a variation
-selector after a character, the tags of a flag."""
+selector after a character, the tags of a flag. Marks of direction are always meant: they change what is seen."""
 _BREAK = re.compile(f"[{_BREAKS}]")
 
 
