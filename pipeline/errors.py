@@ -65,3 +65,25 @@ class ResourceError(GristmillError):
     """The machine lacks the memory that the job asks for."""
 
     exit_code = 8
+
+
+class OutcomeUnknownError(OutputError):
+    """Nobody can tell whether something was published. Nothing was deleted; running again finds out."""
+
+
+class RunBusyError(GristmillError):
+    """Another driver is at this run."""
+
+    exit_code = 9
+
+
+class StoppedError(GristmillError):
+    """`stop_if` of the job stopped a schema's documents before they were all processed. The run can be resumed."""
+
+    exit_code = 10
+
+
+class StalledError(GristmillError):
+    """No document finished for too long. The run can be resumed."""
+
+    exit_code = 11

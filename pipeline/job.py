@@ -7,23 +7,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
+from pydantic import Field, JsonValue, StringConstraints, model_validator
 
+from pipeline.jobplacement import PilotConfig, PlacementConfig, SafetyConfig, StopConfig, Strict
 from pipeline.jobpolicy import disagreements, with_attempts, with_policy
 
 EMBEDDED_MODEL = "embedded"
 """The model name that stands for the small model carried by the environment (see engines/models.py)."""
 
 
-class Strict(BaseModel):
-    """Frozen, and strict about keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
 class InputConfig(Strict):
     """Where documents come from. Formats are told by suffix unless `format` says otherwise. `columns` are what business
-    rules see of the row as `input`."""
+    rules see of the row as `input`. `since: last` leaves out what the job's last committed run holds already."""
 
     path: str
     format: Literal["auto", "parquet", "jsonl", "csv", "text"] = "auto"
@@ -33,6 +28,7 @@ class InputConfig(Strict):
     schema_column: str | None = None
     columns: tuple[str, ...] = ()
     limit: int | None = Field(None, ge=1)
+    since: Literal["last"] | None = None
 
     @model_validator(mode="after")
     def _one_schema_source(self) -> InputConfig:
@@ -114,14 +110,6 @@ class LookupConfig(Strict):
     severity: Literal["block", "degrade", "observe"] = "block"
 
 
-class PlacementConfig(Strict):
-    """Where engines run. `local`: each actor owns an engine and everything else of its documents."""
-
-    kind: Literal["local"] = "local"
-    actors: int = Field(1, ge=1)
-    unit_documents: int = Field(128, ge=1, le=500)
-
-
 class Fault(Strict):
     """One failure that the `sampler` shows on a share of the documents, picked by seed and prompt."""
 
@@ -143,6 +131,8 @@ class VllmConfig(Strict):
     max_num_seqs: int = Field(32, ge=1)
     dtype: str = "auto"
     num_gpus: float = Field(0, ge=0)
+    tensor_parallel: int = Field(1, ge=1)
+    pipeline_parallel: int = Field(1, ge=1)
     engine_args: dict[str, Any] = Field(default_factory=dict)
     environment: dict[str, str] = Field(default_factory=dict)
 
@@ -160,6 +150,8 @@ class SamplerConfig(Strict):
     token_seconds: float = Field(0.0, ge=0)
     faults: tuple[Fault, ...] = ()
     num_gpus: float = Field(0, ge=0)
+    tensor_parallel: int = Field(1, ge=1)
+    pipeline_parallel: int = Field(1, ge=1)
 
 
 class RecordedConfig(Strict):
@@ -210,6 +202,9 @@ class JobConfig(ExtractConfig):
     engine: EngineConfig
     engines: dict[EngineName, EngineConfig] = Field(default_factory=dict)
     placement: PlacementConfig = PlacementConfig()
+    safety: SafetyConfig = SafetyConfig()
+    pilot: PilotConfig = PilotConfig()
+    stop_if: StopConfig = StopConfig()
     slot: str = ""
 
     @model_validator(mode="after")

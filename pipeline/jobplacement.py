@@ -1,0 +1,80 @@
+"""Keys of a job about where it runs and when it stops. No outcome depends on them: they are not in a run's identity."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class Strict(BaseModel):
+    """Frozen, and strict about keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PlacementConfig(Strict):
+    """Where engines run. `local`: each of `actors` processes owns an engine and all else of its documents. `actors`:
+    `min_engines` to `max_engines` engines in processes of their own, called by `cpu_actors` that do the rest.
+
+    A job starts when `min_engines` are up; the others join when the cluster has room, and one that is idle for
+    `idle_seconds` leaves. `cpu_actors`: null for one an engine. `unit_documents` is how much is written and committed
+    at once; null lets units grow with the input.
+    """
+
+    kind: Literal["local", "actors"] = "local"
+    actors: int = Field(1, ge=1)
+    min_engines: int = Field(1, ge=1)
+    max_engines: int = Field(1, ge=1)
+    cpu_actors: int | None = Field(None, ge=1)
+    unit_documents: int | None = Field(None, ge=1, le=10_000)
+    idle_seconds: float = Field(60.0, gt=0)
+    start_seconds: float = Field(1800.0, gt=0)
+
+    @model_validator(mode="after")
+    def _agrees(self) -> PlacementConfig:
+        if self.min_engines > self.max_engines:
+            raise ValueError(f"min_engines ({self.min_engines}) is more than max_engines ({self.max_engines})")
+        given = {"actors"} if self.kind == "actors" else {"min_engines", "max_engines", "cpu_actors"}
+        if strangers := sorted(given & self.model_fields_set):
+            raise ValueError(f"`{strangers[0]}` means nothing under `kind: {self.kind}`")
+        return self
+
+
+class SafetyConfig(Strict):
+    """What a kill may cost, and how long nothing may happen, in seconds.
+
+    Finished documents of a unit that is not committed yet are saved after `save_seconds`, or when so many are finished
+    that, with those in the engine, `save_documents` would be lost. An engine that gives no sign for
+    `engine_stall_seconds` with requests open is taken for stuck; a job in which no document finishes for
+    `stall_seconds` ends. Ctrl-C and SIGTERM leave documents in flight `drain_seconds` to finish.
+    """
+
+    save_seconds: float = Field(60.0, gt=0)
+    save_documents: int = Field(500, ge=1)
+    engine_stall_seconds: float = Field(300.0, gt=0)
+    stall_seconds: float = Field(1800.0, gt=0)
+    drain_seconds: float = Field(30.0, ge=0)
+
+
+class PilotConfig(Strict):
+    """How many documents of each schema are tried before the mass, picked by `seed`. 0: none. A schema with fewer
+    than four times as many has no pilot."""
+
+    documents: int = Field(32, ge=0, le=1000)
+    seed: int = 0
+
+
+class StopConfig(Strict):
+    """When the documents of a schema are given up for this run, resumably. Shares are of the documents that an engine
+    was asked about, judged when there are `after` of them; null switches one off.
+
+    `truncation`: more than this share was cut. `first_pass`: the first answers of fewer are JSON as they came.
+    `semantic`: the first answers of fewer pass the schema, its rules and grounding. `rejection`: more are rejected.
+    """
+
+    truncation: float | None = Field(0.5, ge=0, le=1)
+    first_pass: float | None = Field(0.3, ge=0, le=1)
+    semantic: float | None = Field(None, ge=0, le=1)
+    rejection: float | None = Field(0.5, ge=0, le=1)
+    after: int = Field(32, ge=1)
