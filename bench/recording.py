@@ -46,9 +46,9 @@ class TruthEngine:
         )
 
 
-def record(directory: Path, plan: DecodingPlan) -> list[Receipt]:
-    """Record the answers to TEXTS receipts under `plan`; returns the receipts."""
-    known = receipts(TEXTS)
+def record(directory: Path, plan: DecodingPlan, known: Sequence[Receipt] = ()) -> list[Receipt]:
+    """Record the answers to receipts under `plan`; returns the receipts: TEXTS of `bench.documents` unless given."""
+    known = list(known) or receipts(TEXTS)
     prompts = [render(one.text, plan) for one in known]
     answers = [json.dumps(one.record, ensure_ascii=False, separators=(",", ":")) for one in known]
     inner = TruthEngine({prompt.user: answer for prompt, answer in zip(prompts, answers, strict=True)})

@@ -19,9 +19,8 @@ from pipeline.flow import extract, plans_of
 from pipeline.job import JobConfig
 from pipeline.observe.tally import tally
 from pipeline.records import Document, Outcome
-from pipeline.runtime.commit import COMMITS
-from pipeline.runtime.exchange import outcomes_of, rows_of, to_table
 from pipeline.runtime.input import Unit, read_unit, scan
+from pipeline.runtime.store import open_store
 from pipeline.runtime.write import write_unit
 from pipeline.schema.plan import DecodingPlan
 from pipeline.steps.prompt import render
@@ -83,23 +82,17 @@ def measure(folder: Path, name: str) -> dict[str, Any]:
 
 
 def _directory(folder: Path, name: str) -> Path:
-    directory = folder / f"stages-{name}"
-    (directory / COMMITS).mkdir(parents=True)
-    return directory
+    return folder / f"stages-{name}"
 
 
 def _unit(
     stages: Stages, unit: Unit, job: JobConfig, plan: DecodingPlan, engine: Engine, directory: Path
 ) -> tuple[list[Document], Sequence[Outcome]]:
-    """One unit, as `_read`, `ExtractActor` and `_write` treat it."""
+    """One unit, as `UnitWorker` treats it."""
     documents = stages.timed("read", lambda: read_unit(unit, job.input))
-    table = stages.timed("encode documents", lambda: to_table(unit.id, documents))
-    arrived = stages.timed("decode documents", lambda: rows_of(table))
-    outcomes = stages.timed("extract", lambda: asyncio.run(_extract_all(arrived, plan, engine, job)))
+    outcomes = stages.timed("extract", lambda: asyncio.run(_extract_all(documents, plan, engine, job)))
     stages.timed("tally (progress)", lambda: tally(outcomes))
-    table = stages.timed("encode outcomes", lambda: to_table(unit.id, outcomes))
-    finished = stages.timed("decode outcomes", lambda: outcomes_of(table))
-    stages.timed("write", lambda: write_unit(unit, finished, {SCHEMA: plan}, directory, "bench"))
+    stages.timed("write", lambda: write_unit(unit, outcomes, {SCHEMA: plan}, open_store(str(directory)), "bench"))
     return documents, outcomes
 
 

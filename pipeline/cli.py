@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pipeline import __version__, commands, commands_replay
-from pipeline.errors import GristmillError
+from pipeline.errors import GristmillError, Terminated
 from pipeline.observe.visible import cell, console_on, visible, visible_id
 from pipeline.records import STATUSES, Manifest
 
@@ -28,6 +29,7 @@ app = typer.Typer(
 JobPath = Annotated[Path, typer.Argument(help="A job file, such as jobs/demo.yaml.", metavar="JOB.yaml")]
 
 INTERRUPTED = 130
+TERMINATED = 143
 LOG_WIDTH = 120
 
 
@@ -47,8 +49,11 @@ def run(
     The same command on the same input **resumes** an interrupted run and **does nothing** after a finished one. What
     is committed stands in `<output>/run=<id>/manifest.json`; trust only files that it names.
 
-    Exit codes: 0 committed, 2 job file, 3 input, 4 schema, 5 engine, 6 output, 7 run changed, 8 memory,
-    130 interrupted.
+    Ctrl-C and SIGTERM let what is in flight finish for a while (`safety.drain_seconds`) and save it; a second one ends
+    at once.
+
+    Exit codes: 0 committed, 2 job file, 3 input, 4 schema, 5 engine, 6 output, 7 run changed, 8 memory, 9 another
+    driver is at the run, 10 stopped by `stop_if`, 11 stalled, 130 interrupted, 143 terminated.
     """
     from pipeline import flow
     from pipeline.jobfile import load_job
@@ -59,14 +64,20 @@ def run(
     console = _console()
     job = load_job(job_path)
     watcher = _Watcher(console)
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         with watcher.reporter.live():
             manifest = flow.run(job, watcher, record=record, fresh=fresh)
-    except KeyboardInterrupt:
-        console.print(f"\ninterrupted. Units written so far are kept in {visible(job.output)}.", style="yellow")
+    except KeyboardInterrupt as signalled:
+        word = "terminated" if isinstance(signalled, Terminated) else "interrupted"
+        console.print(f"\n{word}. Documents finished so far are kept in {visible(job.output)}.", style="yellow")
         console.print(f"Run the same command to continue: gristmill run {visible(str(job_path))}")
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(TERMINATED if isinstance(signalled, Terminated) else INTERRUPTED) from None
     watcher.finish(manifest)
+
+
+def _terminate(_signal: int, _frame: object) -> None:
+    raise Terminated
 
 
 class _Watcher:
@@ -113,7 +124,7 @@ class _Watcher:
                 style="yellow",
             )
         if done:
-            where = visible(str(self._run.directory))
+            where = visible(self._run.where)
             self._console.print(f"resuming {where}: {found.documents - left} documents are committed already")
         self.reporter.expect(left)
 
@@ -122,13 +133,13 @@ class _Watcher:
 
         if self._nothing_to_do:
             self._console.print(f"nothing to do: this run was committed on {visible(manifest.committed)}.")
-        self._console.print(summary(manifest, self._run.directory))
+        self._console.print(summary(manifest, self._run.where))
 
 
 @app.command()
 def inspect(
     path: Annotated[
-        str, typer.Argument(help="A run directory, or an output directory (its latest run).", metavar="RUN")
+        str, typer.Argument(help="A run, or an output (its latest run): a directory, or an s3:// URI.", metavar="RUN")
     ],
     status: Annotated[str | None, typer.Option(help=f"Only this status: {', '.join(STATUSES)}.")] = None,
     document_id: Annotated[str | None, typer.Option("--id", help="Only this document.")] = None,
@@ -144,13 +155,13 @@ def inspect(
     if status is not None and status not in STATUSES:
         raise typer.BadParameter(f"{visible(status)} is not one of {', '.join(STATUSES)}", param_hint="--status")
     console = _console()
-    directory = find_run(path)
+    run_store = find_run(path)
     shown = 0
-    for row in find_rows(directory, status=status, document_id=document_id, layer=layer, limit=limit):
-        console.print(panel_of(row, document_text(directory, row)))
+    for row in find_rows(run_store, status=status, document_id=document_id, layer=layer, limit=limit):
+        console.print(panel_of(row, document_text(run_store, row)))
         shown += 1
     if not shown:
-        console.print(f"no document of {visible(str(directory))} matches.")
+        console.print(f"no document of {visible(run_store.where)} matches.")
 
 
 app.command("check")(commands.run)

@@ -15,7 +15,7 @@ LOG_WIDTH = 120
 DIFFERENT = 9
 
 RunPath = Annotated[
-    str, typer.Argument(help="A run directory, or an output directory (its latest run).", metavar="RUN")
+    str, typer.Argument(help="A run, or an output (its latest run): a directory, or an s3:// URI.", metavar="RUN")
 ]
 Id = Annotated[str, typer.Option("--id", help="The document.")]
 EngineOption = Annotated[

@@ -87,3 +87,7 @@ class StalledError(GristmillError):
     """No document finished for too long. The run can be resumed."""
 
     exit_code = 11
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came. As Ctrl-C, it leaves what is in flight a while to finish."""

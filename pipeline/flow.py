@@ -12,6 +12,7 @@ import dataclasses
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 from pipeline.compile.plans import plans_of
@@ -21,9 +22,12 @@ from pipeline.job import ExtractConfig, JobConfig
 from pipeline.records import Attempt, Completion, Document, Draft, Manifest, Outcome, Prompt, Sampling
 from pipeline.runtime.commit import open_run
 from pipeline.runtime.identity import identity_of
-from pipeline.runtime.input import scan
+from pipeline.runtime.input import scan_once
+from pipeline.runtime.lease import held
 from pipeline.runtime.lookups import load_lookups, lookups_digest
-from pipeline.runtime.stream import Setup, stream
+from pipeline.runtime.setup import Setup
+from pipeline.runtime.store import open_store
+from pipeline.runtime.stream import stream
 from pipeline.schema.plan import DecodingPlan
 from pipeline.steps.clean import Cleaned, clean
 from pipeline.steps.confidence import score
@@ -143,7 +147,8 @@ def run(job: JobConfig, observe: Observer, *, record: str | None = None, fresh: 
     Raises:
         GristmillError: a subclass that says what stopped the job. What was written so far is kept for a rerun.
     """
-    found = scan(job.input, job.placement.unit_documents)
+    store = open_store(job.output)
+    found = scan_once(job.input, job.placement.unit_documents, store)
     planned = plans_of(job, filter(None, found.schema_counts))
     plans = planned.by_name
     looked_up = lookups_digest(load_lookups(job))
@@ -152,20 +157,26 @@ def run(job: JobConfig, observe: Observer, *, record: str | None = None, fresh: 
     observe("opened", this_run)
     if (manifest := this_run.manifest()) is not None:
         if record is not None:
-            raise JobFileError(f"{this_run.directory} is committed: nothing is left to record. Give another `slot`.")
+            raise JobFileError(f"{this_run.where} is committed: nothing is left to record. Give another `slot`.")
+        this_run.sweep_late()
         return manifest
-    if this_run.unit_documents != job.placement.unit_documents:
-        found = scan(job.input, this_run.unit_documents)  # the units that the earlier part of the run was cut into
-        if identity_of(job, found, plans, looked_up) != identity:
-            raise InputError(f"{job.input.path} is being changed while it is read. Run again when it is complete.")
-    observe("planned", planned)
-    observe("scanned", found)
-    done = this_run.committed_units()
-    recording = record and os.path.abspath(record)
-    setup = Setup(job, plans, this_run.directory, identity.run_id, recording, extract, looked_up)
-    for tally in stream([unit for unit in found.units if unit.id not in done], setup):
-        observe("progress", tally)
-    return this_run.commit(found, {name: plan.schema_digest for name, plan in plans.items()})
+    with held(this_run.store) as lease:
+        if (manifest := this_run.manifest()) is not None:  # whoever held the run before us finished it
+            return manifest
+        if this_run.unit_documents != job.placement.unit_documents:
+            found = scan_once(job.input, this_run.unit_documents, store)  # the units that the run was cut into before
+            if identity_of(job, found, plans, looked_up) != identity:
+                raise InputError(f"{job.input.path} is being changed while it is read. Run again when it is complete.")
+        observe("planned", planned)
+        observe("scanned", found)
+        done = this_run.committed_units()
+        recording = record and os.path.abspath(record)
+        setup = Setup(job, plans, this_run.store, identity.run_id, recording, extract, looked_up)
+        with closing(stream([unit for unit in found.units if unit.id not in done], setup)) as tallies:
+            for tally in tallies:
+                lease.check()
+                observe("progress", tally)
+        return this_run.commit(found, {name: plan.schema_digest for name, plan in plans.items()})
 
 
 async def _generate(

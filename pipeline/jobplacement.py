@@ -36,7 +36,8 @@ class PlacementConfig(Strict):
         if self.min_engines > self.max_engines:
             raise ValueError(f"min_engines ({self.min_engines}) is more than max_engines ({self.max_engines})")
         given = {"actors"} if self.kind == "actors" else {"min_engines", "max_engines", "cpu_actors"}
-        if strangers := sorted(given & self.model_fields_set):
+        meant = {name for name in given if getattr(self, name) != type(self).model_fields[name].default}
+        if strangers := sorted(meant):  # a job that was written out names every key
             raise ValueError(f"`{strangers[0]}` means nothing under `kind: {self.kind}`")
         return self
 

@@ -209,7 +209,8 @@ class Manifest:
     """What a run committed. Readers trust only the files named here.
 
     `documents` counts rows of the input and equals the sum of `counts`; `ids_digest` is an order-free digest of the
-    input's document ids that the written rows were checked against.
+    input's document ids that the written rows were checked against. `incremental` says what an incremental run left out
+    and superseded, and is empty for others.
     """
 
     run_id: str
@@ -223,3 +224,4 @@ class Manifest:
     versions: Mapping[str, str] = field(default_factory=dict)
     started: str = ""
     committed: str = ""
+    incremental: Mapping[str, Any] = field(default_factory=dict)

@@ -62,18 +62,18 @@ def replay(path: str, document_id: str, *, which: Which = "main", job_path: Path
     Raises:
         GristmillError: no such run or document, no job, or an engine that does not start.
     """
-    directory = find_run(path)
-    recalled = recall(directory, document_id)
-    job, lacks = (load_job(job_path), ()) if job_path else recorded_job(directory)
+    store = find_run(path)
+    recalled = recall(store, document_id)
+    job, lacks = (load_job(job_path), ()) if job_path else recorded_job(store)
     notes = [*recalled.notes, *(f"the run did not keep {name}, which may be secret" for name in lacks)]
     lookups, job = _lookups(job, notes)
     plan = _plan(job, recalled, which, notes)
-    changed = list(changes(directory, job, plan, lookups_digest(lookups)))
+    changed = list(changes(store, job, plan, lookups_digest(lookups)))
     shown = Traced()
     outcome = asyncio.run(_play(job, recalled, plan, lookups, which, shown))
     compared = _compared(recalled, outcome, plan, which, notes)
     return {
-        "run": str(directory),
+        "run": store.where,
         "run_id": recalled.row["run_id"],
         "document_id": recalled.document.id,
         "source": recalled.document.source,

@@ -17,17 +17,21 @@ from typing import Any
 from bench.documents import SCHEMA, SCHEMAS, write_jsonl
 from bench.systems.measured import Measured, steady_rate
 from bench.workload import BACKEND, CACHE_GIB, ENGINE_SETTINGS, MAX_TOKENS, Workload
+from pipeline.compile.plans import plans_of
 from pipeline.engines import Engine
-from pipeline.flow import extract, plans_of
+from pipeline.flow import extract
 from pipeline.job import ExtractConfig, JobConfig
 from pipeline.records import Document, Manifest, Outcome
-from pipeline.runtime.commit import COMMITS, open_run
+from pipeline.runtime.commit import open_run
+from pipeline.runtime.gather import COMMITS
 from pipeline.runtime.identity import identity_of
 from pipeline.runtime.input import scan
-from pipeline.runtime.stream import Setup, stream
+from pipeline.runtime.setup import Setup
+from pipeline.runtime.stream import stream
 from pipeline.schema.plan import DecodingPlan
 
 OPENED, FINISHED = "opened", "finished"
+UNIT_DOCUMENTS = 128
 
 
 def main(path: str) -> None:
@@ -84,6 +88,10 @@ def _job(work: Workload, folder: Path) -> JobConfig:
             "engine": engine,
             "sampling": {"max_tokens": MAX_TOKENS},
             "retry": {"max_attempts": 1, "max_engine_failures": 0},
+            # A pilot would wait for documents that wait for the warm-up, which waits for the pilot.
+            "pilot": {"documents": 0},
+            "stop_if": {"truncation": None, "first_pass": None, "rejection": None},
+            "placement": {"unit_documents": UNIT_DOCUMENTS},
         }
     )
 
@@ -98,10 +106,11 @@ def _run(job: JobConfig, work: Workload, folder: Path) -> tuple[Path, Manifest]:
     this_run = open_run(job, identity)
     warm = frozenset(item.id for item in work.warm)
     timed = functools.partial(_timed_extract, str(folder), warm)
-    setup = Setup(job, plans, this_run.directory, identity.run_id, None, timed)
+    setup = Setup(job, plans, this_run.store, identity.run_id, None, timed)
     for _ in stream(found.units, setup):
         pass
-    return this_run.directory, this_run.commit(found, {name: plan.schema_digest for name, plan in plans.items()})
+    manifest = this_run.commit(found, {name: plan.schema_digest for name, plan in plans.items()})
+    return Path(this_run.where), manifest
 
 
 def _attempts(directory: Path, manifest: Manifest, work: Workload) -> list[dict[str, Any]]:

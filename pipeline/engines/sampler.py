@@ -66,6 +66,7 @@ class SamplerEngine:
         self._prefix_tokens: dict[tuple[str, str], int] = {}
         self._starting = False
         self._dead = ""
+        self._is_stuck = False
         self.proven = False
         self.fingerprint = f"sampler:{Path(path).name}:{backend}@{self._grammar.version}"
 
@@ -82,7 +83,7 @@ class SamplerEngine:
         self._prefix_tokens.clear()
 
     async def generate(self, prompt: Prompt, plan: DecodingPlan, sampling: Sampling) -> Completion:
-        """Answer one prompt.
+        """Answer one prompt; never, if the fault `stick` struck, now or before.
 
         Raises:
             EngineError: the fault `die` struck, now or before.
@@ -95,6 +96,8 @@ class SamplerEngine:
             completion = await self._serve(prompt, plan, sampling)
             # Requests in flight go down with a real engine, too.
             self._require_alive()
+            if self._is_stuck:
+                await asyncio.get_running_loop().create_future()
         return replace(completion, queue_seconds=began - asked, seconds=perf_counter() - began)
 
     async def _serve(self, prompt: Prompt, plan: DecodingPlan, sampling: Sampling) -> Completion:
@@ -108,6 +111,7 @@ class SamplerEngine:
         if fault and fault.kind == "die":
             self._dead = "the sampler died, as its config's faults ask for"
             raise EngineError(self._dead)
+        self._is_stuck = self._is_stuck or (fault is not None and fault.kind == "stick")
         if fault and fault.kind == "stall":
             await asyncio.sleep(fault.seconds)
         base = replace(base, cached_tokens=self._cached_tokens(prompt.system, plan))

@@ -6,7 +6,7 @@ by the first retry. Engines of equal config are one engine: a recording of sever
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pipeline.engines import Engine, build
 from pipeline.errors import EngineError, GristmillError
@@ -23,6 +23,11 @@ class SeveralEngines:
         self._apart: dict[int, tuple[str, Engine]] = {}
         for name, engine in engines.items():
             self._apart.setdefault(id(engine), (name, engine))
+
+    def each(self, wrap: Callable[[Engine], Engine]) -> SeveralEngines:
+        """These engines, each one wrapped."""
+        wrapped = {key: wrap(engine) for key, (_, engine) in self._apart.items()}
+        return SeveralEngines({name: wrapped[id(engine)] for name, engine in self._engines.items()})
 
     async def generate(self, prompt: Prompt, plan: DecodingPlan, sampling: Sampling) -> Completion:
         """Answer one prompt.

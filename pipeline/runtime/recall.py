@@ -7,20 +7,19 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from pipeline.errors import GristmillError, InputError, OutputError
-from pipeline.job import InputConfig, JobConfig
+from pipeline.job import JobConfig
 from pipeline.observe.visible import visible_id
 from pipeline.records import Document, Outcome, Problem
-from pipeline.runtime.commit import COMMITS, read_manifest
-from pipeline.runtime.durable import json_object
+from pipeline.runtime.commit import read_manifest
 from pipeline.runtime.identity import identity_of
-from pipeline.runtime.input import InputScan, Unit, read_unit
-from pipeline.runtime.lookup import find_rows
+from pipeline.runtime.input import InputScan, read_unit
+from pipeline.runtime.lookup import find_rows, input_of
 from pipeline.runtime.lookups import Digests
-from pipeline.runtime.run_record import RUN
+from pipeline.runtime.run_record import RUN, read_run_record
+from pipeline.runtime.store import Store
 from pipeline.runtime.tables import NO_SCHEMA, tables_of
 from pipeline.schema.plan import DecodingPlan
 from pipeline.steps.codes import CODES
@@ -40,7 +39,7 @@ class Recalled:
     notes: tuple[str, ...]
 
 
-def recall(directory: Path, document_id: str) -> Recalled:
+def recall(store: Store, document_id: str) -> Recalled:
     """The row of a document and the document itself: read again from the input, or as far as the row has it.
 
     Raises:
@@ -48,16 +47,16 @@ def recall(directory: Path, document_id: str) -> Recalled:
         OutputError: the run's files cannot be read.
     """
     row, rows = None, 0
-    for one in find_rows(directory, status=None, document_id=document_id, layer=None, limit=sys.maxsize):
+    for one in find_rows(store, status=None, document_id=document_id, layer=None, limit=sys.maxsize):
         rows += 1
         row = one if row is None or (_repeats(row) and not _repeats(one)) else row
     if row is None:
         raise InputError(
-            f"{directory} holds no document with the id {visible_id(document_id)}. `gristmill inspect {directory}` "
+            f"{store.where} holds no document with the id {visible_id(document_id)}. `gristmill inspect {store.where}` "
             "shows some; ids are compared as they are written."
         )
     notes = [f"{rows} rows have this id; the one that was extracted is replayed"] if rows > 1 else []
-    document = _read_again(directory, row, notes) or _as_kept(row, notes)
+    document = _read_again(store, row, notes) or _as_kept(row, notes)
     return Recalled(row, document, tuple(notes))
 
 
@@ -65,12 +64,10 @@ def _repeats(row: Mapping[str, Any]) -> bool:
     return any(problem["code"] == "duplicate_id" for problem in row["problems"])
 
 
-def _read_again(directory: Path, row: Mapping[str, Any], notes: list[str]) -> Document | None:
-    commit = json_object(directory / COMMITS / f"{row['unit']}.json") or {}
-    run = json_object(directory / RUN) or {}
+def _read_again(store: Store, row: Mapping[str, Any], notes: list[str]) -> Document | None:
     try:
-        documents = read_unit(Unit.from_json(commit["input"]), InputConfig(**run["input"]))
-    except (GristmillError, KeyError, TypeError, ValueError) as error:
+        documents = read_unit(*input_of(store, row["unit"]))
+    except GristmillError as error:
         notes.append(f"the input cannot be read as the run read it: {error}")
         return None
     found = [document for document in documents if document.source == row["source"]]
@@ -95,21 +92,21 @@ def _as_kept(row: Mapping[str, Any], notes: list[str]) -> Document:
     return Document(row["document_id"], text, row["source"], schema, problems)
 
 
-def changes(directory: Path, job: JobConfig, plan: DecodingPlan, lookups: Digests) -> Iterator[str]:
+def changes(store: Store, job: JobConfig, plan: DecodingPlan, lookups: Digests) -> Iterator[str]:
     """What decides over this document and is no longer as it was when the run was made, one phrase for each."""
-    run = json_object(directory / RUN) or {}
+    run = read_run_record(store) or {}
     plans = {plan.name: plan} if plan.name else {}
     nowhere = InputScan((), 0, "", "", {}, 0, ())
     work = json.loads(json.dumps(dict(identity_of(job, nowhere, plans, lookups).work)))
     before = run.get("work")
     if not isinstance(before, dict):
-        yield f"{directory / RUN} does not say what the run was made of"
+        yield f"{store.where}/{RUN} does not say what the run was made of"
         return
     ours = {name: value for name, value in before.items() if _is_of(name, plan.name)}
     for name in sorted({*work, *ours}):
         if work.get(name) != ours.get(name):
             yield f"{name}: {_short(ours.get(name))} in the run, {_short(work.get(name))} now"
-    manifest = read_manifest(directory)
+    manifest = read_manifest(store)
     for package, then in (manifest.versions if manifest else {}).items():
         now = _version(package)
         if now != then:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from pydantic import ValidationError
@@ -11,11 +12,32 @@ from pydantic import ValidationError
 from pipeline import __version__
 from pipeline.errors import OutputError
 from pipeline.job import JobConfig
-from pipeline.runtime.durable import json_object
 from pipeline.runtime.identity import Identity
 from pipeline.runtime.secrets import without_secrets
+from pipeline.runtime.store import Store, json_object, reason
 
 RUN = "run.json"
+_FOLDER = "run="
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Turns what a store raises into an OutputError that names what could not be read."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"cannot look into {what}: {reason(error)}.") from error
+
+
+def runs_of(output: Store) -> list[Store]:
+    """The runs below an output, finished or not, by id.
+
+    Raises:
+        OutputError: the output cannot be listed.
+    """
+    with reading(output.where):
+        names = {entry.key.partition("/")[0] for entry in output.list(_FOLDER)}
+    return [output.at(name) for name in sorted(names)]
 
 
 def run_record(job: JobConfig, identity: Identity) -> dict[str, Any]:
@@ -33,21 +55,26 @@ def run_record(job: JobConfig, identity: Identity) -> dict[str, Any]:
     }
 
 
-def read_run_record(path: Path) -> dict[str, Any] | None:
-    """What `run_record` gave for a `run.json`, or None if the file is something else's."""
-    record = json_object(path) or {}
-    kinds = {"run_id": str, "origin": dict, "work": dict, "unit_documents": int, "started": str}
-    return record if all(isinstance(record.get(key), kind) for key, kind in kinds.items()) else None
+def read_run_record(store: Store) -> dict[str, Any] | None:
+    """What `run_record` gave for a run, or None if its `run.json` is missing or something else's.
+
+    Raises:
+        OutputError: it cannot be read.
+    """
+    with reading(f"{store.where}/{RUN}"):
+        record = json_object(store.get(RUN)) or {}
+    kinds = {"run_id": str, "origin": dict, "work": dict, "unit_documents": int | None, "started": str}
+    return record if all(name in record and isinstance(record[name], kind) for name, kind in kinds.items()) else None
 
 
-def recorded_job(directory: Path) -> tuple[JobConfig, tuple[str, ...]]:
-    """The job that a run directory was made by, and what of it was not kept: `engine.environment.NAME` and the like.
+def recorded_job(store: Store) -> tuple[JobConfig, tuple[str, ...]]:
+    """The job that a run was made by, and what of it was not kept: `engine.environment.NAME` and the like.
 
     Raises:
         OutputError: `run.json` is missing, is not one, or keeps no job that this version knows.
     """
-    path = directory / RUN
-    record = read_run_record(path)
+    path = f"{store.where}/{RUN}"
+    record = read_run_record(store)
     if record is None:
         raise OutputError(f"{path} is missing, or is not what gristmill {__version__} writes there.")
     if "job" not in record:
@@ -58,9 +85,9 @@ def recorded_job(directory: Path) -> tuple[JobConfig, tuple[str, ...]]:
         raise OutputError(f"the job in {path} is none that gristmill {__version__} knows: {error}") from error
 
 
-def now() -> str:
-    """The time as run files have it: UTC, ISO 8601, whole seconds."""
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+def now(timespec: str = "seconds") -> str:
+    """The time as run files have it: UTC, ISO 8601, whole seconds unless said otherwise."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec=timespec)
 
 
 def _job(job: JobConfig) -> tuple[dict[str, Any], list[str]]:

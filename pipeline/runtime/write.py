@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from pipeline.errors import OutputError
 from pipeline.observe.tally import tally
 from pipeline.records import Outcome
-from pipeline.runtime.commit import COMMITS, commit_record
-from pipeline.runtime.durable import create_exclusively, sync_directory, writing
+from pipeline.runtime.commit import MANIFEST
+from pipeline.runtime.gather import commit_key, commit_record, find_record, packed
 from pipeline.runtime.input import Unit
-from pipeline.runtime.tables import tables_of
+from pipeline.runtime.parquet import parquet_from, parquet_of
+from pipeline.runtime.run_record import reading
+from pipeline.runtime.store import Store, publish, writing
+from pipeline.runtime.tables import Key, tables_of
 from pipeline.schema.fingerprint import multiset_digest
 from pipeline.schema.plan import DecodingPlan
 
@@ -30,34 +31,51 @@ if TYPE_CHECKING:
 
 
 def write_unit(
-    unit: Unit, outcomes: Sequence[Outcome], plans: Mapping[str, DecodingPlan], directory: Path, run_id: str
+    unit: Unit, outcomes: Sequence[Outcome], plans: Mapping[str, DecodingPlan], store: Store, run_id: str
 ) -> dict[str, Any]:
     """Write and commit one unit; returns the commit record that stands.
 
     That is the record of whichever attempt committed first: one that comes later writes nothing, or takes back what
-    it wrote, as does one that fails.
+    it wrote, as does one that fails before it tries to commit.
 
     Raises:
         OutputError: the outcomes are not the unit's, something cannot be written, or it does not read back.
+        OutcomeUnknownError: nobody can tell whether the unit is committed. Its files are left: a rerun finds out.
     """
-    commit = directory / COMMITS / f"{unit.id}.json"
-    if commit.exists():
-        return commit_record(commit)
+    if (standing := find_record(store, unit.id)) is not None:
+        return standing
     ids_digest = _check_outcomes(unit, outcomes)
-    with writing(f"unit {unit.id} below {directory}"):
+    _check_open(unit, store)
+    what = f"unit {unit.id} below {store.where}"
+    with writing(what):
         written, tables = tables_of(outcomes, plans, run_id)
-    record = {"unit": unit.id, "input": unit.to_json(), "ids_digest": ids_digest, "tally": tally(written).to_json()}
-    paths = {key: _path(directory, *key, unit.id) for key in tables}
-    created = False
+    attempt = uuid.uuid4().hex
+    paths = {key: _path(*key, unit.id, attempt) for key in tables}
     try:
-        files = [_write_file(tables[key], directory, *key, path) for key, path in paths.items()]
-        with writing(str(commit)):
-            _sync_folders(directory, paths.values())
-            created = create_exclusively(commit, {**record, "files": files})
-        return commit_record(commit)
-    finally:
-        if not created:
-            _take_back(commit, paths.values())
+        files = [_write_file(table, store, key, paths[key]) for key, table in tables.items()]
+    except BaseException:
+        _take_back(store, paths.values())
+        raise
+    record = {
+        "unit": unit.id,
+        "attempt": attempt,
+        "input": unit.to_json(),
+        "ids_digest": ids_digest,
+        "tally": tally(written).to_json(),
+        "files": files,
+        "digests": {paths[key]: packed(_digests(table)) for key, table in tables.items() if key[0] != "rejected"},
+    }
+    with writing(what):
+        published = publish(store, commit_key(unit.id), record)
+    return record if published else _yield_to(unit, store, paths.values())
+
+
+def _yield_to(unit: Unit, store: Store, paths: Iterable[str]) -> dict[str, Any]:
+    """The record of who was first, before which our files go."""
+    standing = commit_record(store, unit.id)
+    named = {file["path"] for file in standing["files"]}
+    _take_back(store, (path for path in paths if path not in named))
+    return standing
 
 
 def _check_outcomes(unit: Unit, outcomes: Sequence[Outcome]) -> str:
@@ -73,46 +91,44 @@ def _check_outcomes(unit: Unit, outcomes: Sequence[Outcome]) -> str:
     return ids_digest
 
 
-def _take_back(commit: Path, paths: Iterable[Path]) -> None:
-    """Remove files that no commit record names; those of a failed flush, whose record stands, are kept."""
-    named = {file["path"] for file in commit_record(commit)["files"]} if commit.exists() else set()
+def _check_open(unit: Unit, store: Store) -> None:
+    """Of a committed run all units are committed: who finds one that is not is of another time or another input."""
+    with reading(store.where):
+        if store.size(MANIFEST) is not None:
+            raise OutputError(f"{store.where} is committed without unit {unit.id}; nothing of the unit is written.")
+
+
+def _take_back(store: Store, paths: Iterable[str]) -> None:
+    """Remove files of this attempt, which no commit record names. What cannot be removed now is swept later."""
     for path in paths:
-        if not any(str(path).endswith(name) for name in named):
-            with contextlib.suppress(OSError):
-                path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            store.delete(path)
 
 
-def _path(directory: Path, status: str, schema: str, unit: str) -> Path:
+def _path(status: str, schema: str, unit: str, attempt: str) -> str:
     """The name is unique: nothing is ever overwritten."""
-    folder = directory / f"status={status}" / f"schema={quote(schema, safe='@')}"
-    return folder / f"{unit}-{uuid.uuid4().hex[:12]}.parquet"
+    return f"status={status}/schema={quote(schema, safe='@')}/{unit}-{attempt[:12]}.parquet"
 
 
-def _sync_folders(directory: Path, paths: Iterable[Path]) -> None:
-    folders = {path.parent for path in paths}
-    for folder in sorted(folders | {folder.parent for folder in folders} | {directory}):
-        sync_directory(folder)
-
-
-def _write_file(table: pa.Table, directory: Path, status: str, schema: str, path: Path) -> dict[str, Any]:
-    """Write, flush to disk, read back, and describe one file."""
-    import pyarrow.parquet as pq
-
-    with writing(str(path)):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(table, path, compression="zstd")
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
-            checksum = hashlib.file_digest(file, "sha256").hexdigest()
-        back = pq.ParquetFile(path).read(columns=["document_id"])
-        size = path.stat().st_size
-    if back.column("document_id") != table.column("document_id"):
-        raise OutputError(f"{path} does not read back as it was written.")
+def _write_file(table: pa.Table, store: Store, key: Key, path: str) -> dict[str, Any]:
+    """Write, read back, and describe one file."""
+    status, schema = key
+    with writing(f"{store.where}/{path}"):
+        content = parquet_from(table)
+        store.put(path, content)
+        back = store.get(path)
+        if back != content or parquet_of(back, ["document_id"]).column(0) != table.column("document_id"):
+            raise OutputError(f"{store.where}/{path} does not read back as it was written.")
     return {
-        "path": str(path.relative_to(directory)),
+        "path": path,
         "status": status,
         "schema": schema,
         "rows": table.num_rows,
-        "bytes": size,
-        "sha256": checksum,
+        "bytes": len(content),
+        "sha256": hashlib.sha256(content).hexdigest(),
     }
+
+
+def _digests(table: pa.Table) -> list[str | None]:
+    digests: list[str | None] = table.column("record_digest").to_pylist()
+    return digests

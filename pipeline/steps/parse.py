@@ -44,6 +44,7 @@ ENGINE_ERRORS = {
     "schema_refused": "schema_refused",
     "recording_missing": "recording_missing",
     "recording_stale": "recording_stale",
+    "poison": "poison",
 }
 """Completion.error as problem codes; any other error is `engine_error`."""
 

@@ -123,7 +123,17 @@ def _holds(value: JsonValue, pointer: str) -> bool:
 
 def failed(document: Document, plan: DecodingPlan, steps: Sequence[Step], error: Exception) -> Outcome:
     """The outcome of a document on which a step raised: rejected, with what was raised, and all that is known."""
-    problem = Problem("pipeline_failed", message=f"{type(error).__name__}: {error}"[:500], attempt=len(steps))
+    message = f"{type(error).__name__}: {error}"[:MAX_WORDS]
+    return _given_up(document, plan, steps, Problem("pipeline_failed", message=message, attempt=len(steps)))
+
+
+def poisoned(document: Document, plan: DecodingPlan) -> Outcome:
+    """The outcome of a document that is not worked on any more, because the process that does so dies."""
+    message = "the process that worked on it died, and died again while it worked on nothing else"
+    return _given_up(document, plan, (), Problem("poison", message=message))
+
+
+def _given_up(document: Document, plan: DecodingPlan, steps: Sequence[Step], problem: Problem) -> Outcome:
     tried = [problem for step in steps for problem in step.draft.problems]
     return Outcome(
         document_id=document.id,

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.flow import run
 from pipeline.jobfile import load_job
-from pipeline.runtime.stream import start_ray
+from pipeline.runtime.cluster import start_ray
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = ["receipts_sroie.yaml", pytest.param("advisories_rustsec.yaml", marks=pytest.mark.slow)]

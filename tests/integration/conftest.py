@@ -33,7 +33,7 @@ def ray_cluster() -> Iterator[None]:
     """Ray on this machine, started once."""
     import ray
 
-    from pipeline.runtime.stream import start_ray
+    from pipeline.runtime.cluster import start_ray
 
     start_ray()
     yield

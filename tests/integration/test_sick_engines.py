@@ -7,13 +7,18 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
+from pipeline.compile.plans import plans_of
 from pipeline.errors import EngineError, ResourceError
-from pipeline.flow import plans_of, run
-from pipeline.job import RecordedConfig
-from pipeline.runtime.input import scan
-from pipeline.runtime.stream import Setup, stream
+from pipeline.flow import extract, run
+from pipeline.job import JobConfig, RecordedConfig
+from pipeline.records import Document
+from pipeline.runtime.input import InputScan, scan
+from pipeline.runtime.setup import Setup
+from pipeline.runtime.store import open_store
+from pipeline.runtime.stream import stream
 from tests.integration.conftest import MakeJob
 
 pytestmark = pytest.mark.usefixtures("ray_cluster")
@@ -43,19 +48,56 @@ def test_gpus_that_are_not_there_are_named_at_once(documents: list[dict[str, Any
         run(job, ignore)
 
 
-def test_a_process_that_keeps_dying_ends_the_job(documents: list[dict[str, Any]], make_job: MakeJob) -> None:
-    job = make_job(documents[:3], "killer")
-    found = scan(job.input, 128)
-    plans = plans_of(job, filter(None, found.schema_counts)).by_name
+def recorded(job: JobConfig) -> JobConfig:
+    """The job with an engine that starts in no time."""
+    plans = plans_of(job, ["receipt@1", "package@1", "advisory@1"]).by_name
     recording = Path(job.input.path).with_name("recording.jsonl")
     completion = {"text": "", "finish_reason": "stop", "constrained": True}
     lines = [{"key": "-", "plan": p.name, "digest": p.digest, "completion": completion} for p in plans.values()]
     recording.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    # An engine that starts in no time, so that dying is all that takes time.
-    job = job.model_copy(update={"engine": RecordedConfig(engine="recorded", recording=str(recording))})
+    return job.model_copy(update={"engine": RecordedConfig(engine="recorded", recording=str(recording))})
 
+
+def setup_of(job: JobConfig, work: Any) -> tuple[InputScan, Setup]:
+    found = scan(job.input, 128)
+    plans = plans_of(job, filter(None, found.schema_counts)).by_name
+    return found, Setup(job, plans, open_store(job.output), "x", None, work)
+
+
+def test_a_process_that_keeps_dying_ends_the_job(documents: list[dict[str, Any]], make_job: MakeJob) -> None:
     async def killer(*arguments: Any) -> Any:  # takes its process along, as an engine does that runs out of memory
         os._exit(1)
 
+    found, setup = setup_of(recorded(make_job(documents[:12], "killer")), killer)
     with pytest.raises(EngineError, match=r"died \d+ times"):
-        list(stream(found.units, Setup(job, plans, Path(job.output), "x", None, killer)))
+        list(stream(found.units, setup))
+
+
+def test_a_document_that_kills_its_process_costs_itself_alone(
+    documents: list[dict[str, Any]], make_job: MakeJob
+) -> None:
+    deadly = documents[17]["id"]
+
+    async def fragile(document: Document, *arguments: Any, **named: Any) -> Any:
+        if document.id == deadly:
+            os._exit(1)
+        return await extract(document, *arguments, **named)
+
+    job = recorded(make_job(documents[:40], "fragile"))
+    found, setup = setup_of(job, fragile)
+    last = list(stream(found.units, setup))[-1]
+    rows = {row["document_id"]: row for row in written(Path(job.output))}
+    assert sorted(rows) == sorted(document["id"] for document in documents[:40])
+    poison = [key for key, row in rows.items() if any(p["code"] == "poison" for p in row["problems"])]
+    assert poison == [deadly]
+    assert last.alarms["poison"] == 1
+
+
+def written(directory: Path) -> list[dict[str, Any]]:
+    """The rows that commit records name."""
+    files = [
+        file
+        for path in directory.glob("_commits/*.json")
+        for file in json.loads(path.read_text(encoding="utf-8"))["files"]
+    ]
+    return [row for file in files for row in pq.ParquetFile(directory / file["path"]).read().to_pylist()]

@@ -71,9 +71,9 @@ def run(job: JobConfig, answers: Mapping[str, Any] | None) -> Path:
     identity = identity_of(job, found, plans)
     this = open_run(job, identity)
     for unit, written in zip(found.units, outcomes, strict=True):
-        write_unit(unit, written, plans, this.directory, identity.run_id)
+        write_unit(unit, written, plans, this.store, identity.run_id)
     this.commit(found, {name: plan.schema_digest for name, plan in plans.items()})
-    return this.directory
+    return Path(this.where)
 
 
 async def extracted(

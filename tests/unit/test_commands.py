@@ -61,7 +61,7 @@ def test_hostile_ids_and_schemas_do_not_stop_a_run_at_its_start() -> None:
     console = console_on()
     console.file, console.width = io.StringIO(), 1000
     watcher = cli._Watcher(console)
-    run: Any = SimpleNamespace(directory=Path("/out/[/b]\x1b"), committed_units=lambda: {"u0"}, manifest=lambda: None)
+    run: Any = SimpleNamespace(where="/out/[/b]\x1b", committed_units=lambda: {"u0"}, manifest=lambda: None)
     scanned = SimpleNamespace(
         units=(SimpleNamespace(id="u0", rows=1), SimpleNamespace(id="u1", rows=2)),
         documents=3,

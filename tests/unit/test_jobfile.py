@@ -101,7 +101,7 @@ def test_an_engine_file_names_the_nearest_key_too(tmp_path: Path) -> None:
         ({"retry": {"deadline_seconds": 0}}, "retry.deadline_seconds"),
         ({"sampling": {"temperature": 3}}, "sampling.temperature"),
         ({"placement": {"kind": "cloud"}}, "placement.kind"),
-        ({"placement": {"unit_documents": 501}}, "placement.unit_documents"),
+        ({"placement": {"unit_documents": 10_001}}, "placement.unit_documents"),
         ({"input": {"path": "x"}}, "exactly one of `schema`"),
         ({"input": {**JOB["input"], "schema_column": "s"}}, "exactly one of `schema`"),
         ({"input": {**JOB["input"], "limit": 0}}, "input.limit"),

@@ -49,7 +49,7 @@ def test_the_jobs_engine_gives_the_committed_outcome_again(committed: Make) -> N
     assert (document["equal"], document["changed"], document["differences"]) == (True, [], {})
     names = [step["step"] for step in document["steps"]]
     assert names[:3] == ["clean", "render", "generate"]
-    assert {"parse", "repair", "normalise", "validate", "rules", "ground", "confidence", "route"} <= set(names)
+    assert {"parse", "repair", "normalise", "validate", "rules", "ground", "route"} <= set(names)
     assert len(document["stopped"]) == len(steps(document, "generate"))
     assert document["outcome"]["status"] == document["committed"]["status"]
 

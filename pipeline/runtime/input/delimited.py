@@ -46,13 +46,13 @@ class _Lines:
         return f"; a quote that is not closed seems to have swallowed {others} line{'s' * (others > 1)} after its own"
 
 
-def _records(feed: _Lines) -> Iterator[tuple[list[str], bytes, str]]:
-    """Fields, bytes and fault of each record that is not a blank line.
+def _records(feed: _Lines) -> Iterator[tuple[list[str], bytes, bytes, str]]:
+    """Fields, bytes of the blank lines before it, bytes and fault of each record that is not a blank line.
 
     Strict, because a lenient reader would take a stray quote for the start of a field and say nothing.
     """
     csv.field_size_limit(_FIELD_LIMIT)
-    reader = csv.reader(feed, strict=True)
+    reader, blank = csv.reader(feed, strict=True), bytearray()
     while True:
         fields: list[str] = []
         fault = ""
@@ -64,7 +64,10 @@ def _records(feed: _Lines) -> Iterator[tuple[list[str], bytes, str]]:
             fault = f"the record is not CSV: {error}{feed.swallowed()}"
         raw = feed.take()
         if fields or fault:
-            yield fields, raw, fault
+            yield fields, bytes(blank), raw, fault
+            blank.clear()
+        else:
+            blank += raw
 
 
 def csv_header(place: Place, path: str) -> list[str]:
@@ -74,7 +77,7 @@ def csv_header(place: Place, path: str) -> list[str]:
         InputError: the file cannot be read, or its first record is not CSV.
     """
     feed = _Lines(chunks(place, path, size=_HEADER_CHUNK), 0)
-    fields, _, fault = next(_records(feed), ([], b"", ""))
+    fields, _, _, fault = next(_records(feed), ([], b"", b"", ""))
     if fault:
         raise InputError(
             f"the header of {place.name(path)} cannot be read: {fault}. Write it as comma-separated names."
@@ -90,17 +93,19 @@ def csv_rows(parts: Iterable[bytes], span: Span, columns: Columns, header: list[
         next(records, None)
     indexes = [header.index(name) if name in header else None for name in columns.all]
     others = [(name, header.index(name)) for name in columns.others if name in header]
-    end, number = feed.end, span.number
-    for fields, raw, fault in records:
+    end, wanted = feed.end, span.wanted()
+    for number, (fields, blank, raw, fault) in enumerate(records, span.number):
         start, end = end, feed.end
+        if not wanted(number):
+            continue
         text, not_utf8 = decode(raw)
         if not fault and len(fields) > len(header):
             fault = f"the record has {len(fields)} fields, the header {len(header)}"
         if fault:
-            yield Row(number, start, end, text=text.rstrip("\r\n"), fault=fault, not_utf8=not_utf8)
+            text = text.rstrip("\r\n")
+            yield Row(number, start, end, text=text, fault=fault, not_utf8=not_utf8, raw=blank + raw)
         else:
             picked = [MISSING if i is None or i >= len(fields) else fields[i] for i in indexes]
             text_value, key, schema = picked
             more = {name: fields[i] for name, i in others if i < len(fields)} if others else NO_COLUMNS
-            yield Row(number, start, end, text_value, key, schema, "", not_utf8, more)
-        number += 1
+            yield Row(number, start, end, text_value, key, schema, "", not_utf8, more, blank + raw)

@@ -10,6 +10,7 @@ from pipeline.job import InputConfig
 from pipeline.records import Document, JsonValue, Problem
 from pipeline.runtime.input.formats import MISSING, Row, decode
 from pipeline.runtime.input.values import NOT_STORABLE, json_value
+from pipeline.schema.fingerprint import digest
 
 ID_LENGTH = 32
 _SHOWS_NOTHING = frozenset("\u115f\u1160\u2800\u3164\uffa0\ufffc\ufffd")
@@ -70,6 +71,14 @@ def document(row: Row, path: str, source: str, config: InputConfig, *, duplicate
     if duplicate:
         problems += (Problem("duplicate_id", message=f"the id {key[:80]!r} occurred before in the input"),)
     return Document(key, text, source, schema, problems, columns)
+
+
+def content_digest(row: Row, config: InputConfig) -> str:
+    """The digest of all that is read of a row but its id and schema: its text and other columns as a Document has
+    them, and the codes of what is wrong with them."""
+    text, problems = _text(row, config)
+    columns, more = _columns(row)
+    return digest([text, columns, [problem.code for problem in problems + more]])
 
 
 def shows_nothing(text: str) -> bool:

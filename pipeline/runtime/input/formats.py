@@ -6,7 +6,7 @@ Each row carries its range of bytes, so that a slice of a file can be read witho
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
@@ -44,7 +44,8 @@ class Row(NamedTuple):
 
     Columns that were not asked for are MISSING. `fault` says why the row cannot be taken apart (then `text`
     is the whole row), `not_utf8` which bytes were not UTF-8; both are empty for a good row. `columns` are the others
-    that were asked for and that the row has.
+    that were asked for and that the row has. `raw` are the bytes of JSONL and CSV from `start` to `end`; blank lines
+    belong to the row after them, so that rows leave no byte out.
     """
 
     number: int
@@ -56,6 +57,7 @@ class Row(NamedTuple):
     fault: str = ""
     not_utf8: str = ""
     columns: Mapping[str, Any] = NO_COLUMNS
+    raw: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +80,31 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """[`start`, `end`) of a file, in bytes (Parquet: rows; None: to its end), where row `number` comes first."""
+    """[`start`, `end`) of a file, in bytes (Parquet: rows; None: to its end), where row `number` comes first.
+
+    `picks` are the numbers of those rows that are wanted, ascending; None: all. The others are not taken apart.
+    """
 
     start: int = 0
     end: int | None = None
     number: int = 0
+    picks: Sequence[int] | None = None
+
+    def wanted(self) -> Callable[[int], bool]:
+        """Whether a row is, to be asked once for each number in turn."""
+        if self.picks is None:
+            return lambda _number: True
+        picks = iter((*self.picks, -1))
+        upcoming = next(picks)
+
+        def is_next(number: int) -> bool:
+            nonlocal upcoming
+            if number != upcoming:
+                return False
+            upcoming = next(picks)
+            return True
+
+        return is_next
 
 
 WHOLE = Span()
@@ -139,38 +161,46 @@ def decode(data: bytes) -> tuple[str, str]:
 
 def jsonl_rows(parts: Iterable[bytes], span: Span, columns: Columns) -> Iterator[Row]:
     """One row per line that is not blank. A line that is not a JSON object is a row with a `fault`."""
-    number, used = span.number, [name for name in columns.all if name is not None]
+    used, wanted = [name for name in columns.all if name is not None], span.wanted()
     read = _Objects()
-    for start, end, line in _json_lines(parts, span.start):
+    for number, (start, end, line, raw) in enumerate(_json_lines(parts, span.start), span.number):
+        if not wanted(number):
+            continue
         text, not_utf8 = decode(line)
         value, fault = read(text)
         fault = fault or read.repeated(value, used)
         if fault:
-            yield Row(number, start, end, text=text, fault=fault, not_utf8=not_utf8)
+            yield Row(number, start, end, text=text, fault=fault, not_utf8=not_utf8, raw=raw)
         else:
             body, key, schema = (MISSING if name is None else value.get(name, MISSING) for name in columns.all)
             others = read.pick(value, columns.others) if columns.others else NO_COLUMNS
-            yield Row(number, start, end, body, key, schema, "", not_utf8, others)
-        number += 1
+            yield Row(number, start, end, body, key, schema, "", not_utf8, others, raw)
 
 
 def jsonl_keys(parts: Iterable[bytes]) -> Iterator[list[str]]:
     """The keys of each row; none for one that is not an object."""
     read = _Objects()
-    for _, _, line in _json_lines(parts, 0):
+    for _, _, line, _ in _json_lines(parts, 0):
         yield list(read(decode(line)[0])[0])
 
 
-def _json_lines(parts: Iterable[bytes], start: int) -> Iterator[tuple[int, int, bytes]]:
-    """Lines that are not blank, without line end and byte order mark, after their range of bytes."""
-    end = start
-    for line in lines(parts):
-        start, end = end, end + len(line)
-        line = line.rstrip(b"\r\n")
-        if start == 0:
+def _json_lines(parts: Iterable[bytes], start: int) -> Iterator[tuple[int, int, bytes, bytes]]:
+    """Lines that are not blank: range of bytes, the line without its end and byte order mark, all bytes of the range,
+    in which blank lines before it are, too."""
+    end, blank = start, bytearray()
+    for raw in lines(parts):
+        line = raw.rstrip(b"\r\n")
+        if end == 0:
             line = line.removeprefix(BOM)
-        if line and not line.isspace():
-            yield start, end, line
+        end += len(raw)
+        if not line or line.isspace():
+            blank += raw
+            continue
+        if blank:
+            raw = bytes(blank) + raw
+            blank.clear()
+        yield start, end, line, raw
+        start = end
 
 
 class _Objects:

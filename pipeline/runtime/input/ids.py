@@ -1,54 +1,38 @@
-"""Ids counted in one pass: how many, their digest, which occur again. Of each, only 8 bytes are kept."""
+"""Ids counted in one pass: how many, and which occur again. Of each, only 8 bytes are kept."""
 
 from __future__ import annotations
 
 from array import array
-from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from pipeline.schema.fingerprint import add_multisets, multiset_digest
+from pipeline.schema.fingerprint import multiset_digest
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 _EXAMPLES = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Repeats:
-    """Rows, from 0, whose id an earlier row has; `examples` are the first five of different ids."""
-
-    rows: list[int]
-    examples: list[int]
 
 
 class IdCount:
     """Grows with the rows of a scan, in their order."""
 
     def __init__(self) -> None:
-        self.schemas: Counter[str] = Counter()
-        self._sum = self._cut = 0
         self._hashes = array("Q")
 
     @property
-    def documents(self) -> int:
+    def rows(self) -> int:
         return len(self._hashes)
 
-    def add(self, document_id: str, schema: str) -> None:
-        """Count one row."""
+    def add(self, document_id: str) -> int:
+        """Count one row; its part of a `multiset_digest`, to be added up."""
         value = int(multiset_digest((document_id,)), 16)
-        self._sum += value
         self._hashes.append(value >> 64)
-        self.schemas[schema] += 1
+        return value
 
-    def cut(self) -> str:
-        """`multiset_digest` of the ids since the last cut."""
-        part, self._cut = self._sum - self._cut, self._sum
-        return add_multisets((f"{part:x}",))
-
-    def ids_digest(self) -> str:
-        """`multiset_digest` of all ids."""
-        return add_multisets((f"{self._sum:x}",))
-
-    def repeats(self) -> Repeats:
-        """Second and later occurrences.
+    def repeats(self) -> npt.NDArray[np.int64]:
+        """Rows, from 0 and ascending, whose id an earlier row has.
 
         That any two different ids of n share their 64 bits has a probability of n^2 / 2^65: 3 in 10^6 for
         ten million rows.
@@ -58,10 +42,13 @@ class IdCount:
         values = np.frombuffer(self._hashes, dtype=np.uint64)
         order = np.argsort(values, kind="stable")
         ranked = values[order]
-        rows = np.sort(order[1:][ranked[1:] == ranked[:-1]]).tolist()
-        examples: dict[int, int] = {}
+        return np.sort(order[1:][ranked[1:] == ranked[:-1]])
+
+    def examples(self, rows: Iterable[int]) -> list[int]:
+        """The first five of these rows that are of different ids."""
+        found: dict[int, int] = {}
         for row in rows:
-            examples.setdefault(self._hashes[row], row)
-            if len(examples) == _EXAMPLES:
+            found.setdefault(self._hashes[row], row)
+            if len(found) == _EXAMPLES:
                 break
-        return Repeats(rows, list(examples.values()))
+        return list(found.values())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from pipeline.runtime.input.formats import MISSING, NO_COLUMNS, Columns, Row, Span, Unreadable
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 _ROWS = 256
 """Rows decoded at a time when texts are among them; ids alone are small."""
 _ROWS_WITHOUT_TEXT = 1 << 14
+
+_LOCK = Lock()
 
 Key = tuple[str, str, int, int, tuple[str, ...]]
 
@@ -52,12 +56,15 @@ class _Batches:
                 yield first, batch.slice(skipped, wanted)
 
 
-_LEFT_OFF: dict[Key, _Batches] = {}
-"""Where this process last stopped reading: at most one file.
+_LEFT_OFF: list[tuple[Key, _Batches]] = []
+"""Where this process stopped reading, the last places last.
 
 Row groups are often far larger than units, so a process that reads unit after unit would otherwise decode
-each group from its top as often as it holds units. What is read does not depend on it.
+each group from its top as often as it holds units. Several places, because units of different schemas overlap and
+several are read at a time. What is read does not depend on it.
 """
+_MOST_LEFT_OFF = 4
+"""Each holds up to a batch of rows and a page of each column."""
 
 
 def parquet_schema(place: Place, path: str) -> pa.Schema:
@@ -68,6 +75,23 @@ def parquet_schema(place: Place, path: str) -> pa.Schema:
     """
     with readable(f"{place.name(path)} as Parquet"):
         return _open(place, path).schema_arrow
+
+
+def row_bytes(place: Place, path: str, columns: Columns) -> int:
+    """Bytes of a row as far as these columns go, about: the mean of the row group whose rows are largest, as it was
+    before it was compressed. Texts that repeat within a group are counted less often than they are.
+
+    Raises:
+        InputError: the file is not Parquet, or its footer is corrupt.
+    """
+    names = columns.names()
+    with readable(f"{place.name(path)} as Parquet"):
+        footer = _open(place, path).metadata
+        paths = [f"{footer.schema.column(number).path}." for number in range(footer.num_columns)]
+        wanted = [n for n, leaf in enumerate(paths) if any(leaf.startswith(f"{name}.") for name in names)]
+        groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+        sizes = [sum(one.column(n).total_uncompressed_size for n in wanted) // max(1, one.num_rows) for one in groups]
+    return max(sizes, default=0)
 
 
 def identifies(kind: pa.DataType) -> bool:
@@ -90,17 +114,32 @@ def parquet_rows(place: Place, path: str, span: Span, columns: Columns) -> Itera
     with readable(f"{place.name(path)} as Parquet"):
         info = place.filesystem.get_file_info(place.full(path))
         key = (str(place.filesystem.type_name), info.path, int(info.size or 0), int(info.mtime_ns or 0), tuple(names))
-        # Popped, not looked up: another thread of this process must not advance the same batches.
-        batches = _LEFT_OFF.pop(key, None)
-        if batches is None or not batches.reaches(span.start):
+        batches = _left_off(key, span.start)
+        if batches is None:
             size = _ROWS if columns.text is not None or columns.others else _ROWS_WITHOUT_TEXT
             batches = _Batches(_open(place, path), span.start, names, size)
         end = batches.edges[-1] if span.end is None else span.end
         for first, batch in batches.take(span.start, end):
-            yield from _rows(first, batch, columns)
+            yield from _rows(*_picked(first, batch, span.picks), columns)
     if span.end is not None:
-        _LEFT_OFF.clear()
-        _LEFT_OFF[key] = batches
+        with _LOCK:
+            _LEFT_OFF.append((key, batches))
+            del _LEFT_OFF[:-_MOST_LEFT_OFF]
+
+
+def _left_off(key: Key, row: int) -> _Batches | None:
+    """The batches of a file that are nearest before a row. They are taken, so that nobody else advances them."""
+    with _LOCK:
+        near = [index for index, (at, batches) in enumerate(_LEFT_OFF) if at == key and batches.reaches(row)]
+        return _LEFT_OFF.pop(max(near, key=lambda index: _LEFT_OFF[index][1].row))[1] if near else None
+
+
+def _picked(first: int, batch: pa.RecordBatch, picks: Sequence[int] | None) -> tuple[Sequence[int], pa.RecordBatch]:
+    """The numbers of the rows of a batch that are wanted, and these."""
+    if picks is None:
+        return range(first, first + batch.num_rows), batch
+    numbers = picks[bisect_left(picks, first) : bisect_left(picks, first + batch.num_rows)]
+    return numbers, batch.take([number - first for number in numbers]) if numbers else batch.slice(0, 0)
 
 
 def _open(place: Place, path: str) -> pq.ParquetFile:
@@ -119,14 +158,13 @@ def _edges(file: pq.ParquetFile) -> list[int]:
     return edges
 
 
-def _rows(first: int, batch: pa.RecordBatch, columns: Columns) -> Iterator[Row]:
+def _rows(numbers: Sequence[int], batch: pa.RecordBatch, columns: Columns) -> Iterator[Row]:
     absent = [MISSING] * batch.num_rows
     wanted = dict.fromkeys(name for name in columns.all if name is not None)
     values = {name: _values(batch.column(name)) for name in wanted}
     texts, ids, schemas = (absent if name is None else values[name] for name in columns.all)
     others = {name: _any_values(batch.column(name)) for name in columns.others}
-    for index, (text, key, schema) in enumerate(zip(texts, ids, schemas, strict=True)):
-        number = first + index
+    for index, (number, text, key, schema) in enumerate(zip(numbers, texts, ids, schemas, strict=True)):
         more = {name: found[index] for name, found in others.items()} if others else NO_COLUMNS
         yield Row(number, number, number + 1, text, key, schema, columns=more)
 

@@ -3,114 +3,165 @@
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from itertools import accumulate, islice
-from typing import Any
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import InputError
 from pipeline.job import InputConfig
-from pipeline.runtime.input.check import Sums, by_stamp, stamp
+from pipeline.runtime.input.check import by_stamp, stamp
 from pipeline.runtime.input.columns import check_columns
-from pipeline.runtime.input.documents import identify, schema_of
+from pipeline.runtime.input.documents import content_digest, identify, schema_of
 from pipeline.runtime.input.formats import Row, chunks, text_row
-from pipeline.runtime.input.ids import IdCount, Repeats
+from pipeline.runtime.input.grouping import Group, Window
+from pipeline.runtime.input.ids import IdCount
 from pipeline.runtime.input.locate import InputFile, Located, Place, locate
-from pipeline.runtime.input.slices import file_rows, unit_rows
+from pipeline.runtime.input.parquet import row_bytes
+from pipeline.runtime.input.picks import packed
+from pipeline.runtime.input.slices import columns_of, file_rows, unit_rows
 from pipeline.runtime.input.units import InputScan, Unit
-from pipeline.schema.fingerprint import DIGEST_LENGTH, digest
+from pipeline.schema.fingerprint import DIGEST_LENGTH, add_multisets, digest
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Select = Callable[[str, str, str], bool]
+"""Called with a row's id, schema and `content_digest`: whether it is to be extracted."""
 
 
-def scan(config: InputConfig, unit_documents: int) -> InputScan:
-    """Slice the input into units of at most `unit_documents` rows and count its ids and schemas.
+def scan(config: InputConfig, unit_documents: int | None = None, select: Select | None = None) -> InputScan:
+    """Slice the input into units of one schema each, and count its ids and schemas.
 
-    Memory grows by 8 bytes per row (about 32 for a moment at the end) and by the units.
+    A unit has at most `unit_documents` rows; without a number, units grow with the input (`grouping.size_of`). Rows
+    that `select` leaves out are in no unit. Memory grows by 8 bytes per row (about 32 for a moment at the end) and by
+    the units.
 
     Raises:
         InputError: the input is missing, empty, unreadable, mixed, or lacks a column that the job names.
     """
     located = locate(config)
     check_columns(located, config)
-    ids, contents, units = IdCount(), list[list[Any]](), list[Unit]()
-    slices = _text_units if located.format == "text" else _file_units
-    for unit in slices(located, config, unit_documents, ids, contents):
-        units.append(replace(unit, id=f"{len(units):06d}"))
-    if not units:
+    taken = _Taken(located, config, unit_documents, select)
+    if located.format == "text":
+        _take_texts(taken)
+    else:
+        _take_files(taken)
+    if not taken.ids.rows:
         more = f" and {len(located.files) - 1} more" if len(located.files) > 1 else ""
         raise InputError(f"the input is empty: no rows in {located.place.name(located.files[0].path)}{more}.")
-    repeats = ids.repeats()
+    marked = _mark(taken)
     return InputScan(
-        units=_marked(units, repeats.rows),
-        documents=ids.documents,
-        ids_digest=ids.ids_digest(),
-        snapshot=_snapshot(located, config, contents),
-        schema_counts=dict(ids.schemas),
-        duplicate_count=len(repeats.rows),
-        duplicate_examples=_examples(units, repeats, located.place, config),
+        units=tuple(taken.units),
+        documents=taken.documents,
+        ids_digest=add_multisets(unit.ids_digest for unit in taken.units),
+        snapshot=_snapshot(located, config, taken.contents),
+        schema_counts=dict(taken.schemas),
+        duplicate_count=len(marked),
+        duplicate_examples=_examples(taken, marked.tolist()),
     )
 
 
-def _file_units(
-    located: Located, config: InputConfig, size: int, ids: IdCount, contents: list[list[Any]]
-) -> Iterator[Unit]:
-    """Units of JSONL, CSV or Parquet, yet unnumbered; adds rows to `ids` and files to `contents`."""
-    place = located.place
+@dataclass
+class _Taken:
+    """What rows are taken by, and what was taken so far. `contents` tells of each file; `reach` are, for each unit, the
+    places of its first row and of its last among all rows of the input."""
+
+    located: Located
+    config: InputConfig
+    unit_documents: int | None
+    select: Select | None
+    ids: IdCount = field(default_factory=IdCount)
+    documents: int = 0
+    schemas: Counter[str] = field(default_factory=Counter)
+    contents: list[list[Any]] = field(default_factory=list)
+    units: list[Unit] = field(default_factory=list)
+    reach: list[tuple[int, int]] = field(default_factory=list)
+
+    def take(self, row: Row, path: str) -> tuple[str, int] | None:
+        """The row's schema, and its part of the digest of ids; None if it is left out."""
+        key = identify(row, path, self.config)[0]
+        schema = schema_of(row, self.config)[0]
+        part = self.ids.add(key)
+        if self.select is not None and not self.select(key, schema, content_digest(row, self.config)):
+            return None
+        self.documents += 1
+        self.schemas[schema] += 1
+        return schema, part
+
+    def cut(self, group: Group, paths: tuple[str, ...], stamped: str | None, before: int) -> None:
+        """Make a unit of a group. `before` counts the rows of the input before row 0 of what the group numbers."""
+        numbers, base, form = group.numbers, self.located.place.base, self.located.format
+        check = group.check.hexdigest()[:DIGEST_LENGTH] if stamped is None else stamped
+        ids = add_multisets((f"{group.ids:x}",))
+        span: tuple[int, int, int] = numbers[0], group.start, group.end
+        if form == "text":
+            span = 0, numbers[0], numbers[-1] + 1
+        picks = packed(group.places())
+        name = f"{len(self.units):06d}"
+        self.units.append(Unit(name, form, base, paths, len(numbers), *span, check, ids, group.schema, picks))
+        self.reach.append((before + numbers[0], before + numbers[-1]))
+
+
+def _take_files(taken: _Taken) -> None:
+    """Take the rows of JSONL, CSV or Parquet."""
+    located, config, place = taken.located, taken.config, taken.located.place
     for file in located.files:
-        left = None if config.limit is None else config.limit - ids.documents
+        left = None if config.limit is None else config.limit - taken.ids.rows
         if left == 0:
             return
-        sums = Sums()
-        rows = file_rows(located.format, place, file.path, config, sums)
-        first = last = None
-        for last in islice(rows, left):
-            if first is None:
-                first = last._replace(text=None)
-                sums.begin(last.start)
-            sums.extend(last.end)
-            ids.add(identify(last, file.path, config)[0], schema_of(last, config)[0])
-            if last.number - first.number + 1 == size:
-                yield _unit(located, file, first, last, _check(located, file, sums), ids.cut())
-                first = None
-        if first is not None and last is not None:
-            yield _unit(located, file, first, last, _check(located, file, sums), ids.cut())
+        hasher = hashlib.sha256()
+        prefix, rows = file_rows(located.format, place, file.path, config, hasher, whole=taken.select is not None)
+        _take_rows(taken, file, islice(rows, left), prefix)
         if located.format == "parquet" and place.local:
-            for _ in chunks(place, file.path, hasher=sums.file):
+            for _ in chunks(place, file.path, hasher=hasher):
                 continue
-        contents.append(_content(place, file, sums.file.hexdigest()))
+        taken.contents.append(_content(place, file, hasher.hexdigest()))
 
 
-def _text_units(
-    located: Located, config: InputConfig, size: int, ids: IdCount, contents: list[list[Any]]
-) -> Iterator[Unit]:
-    """As `_file_units`, for text: a row is a file, which is read only for its hash or an id made from it."""
-    place, files = located.place, located.files[: config.limit]
+def _take_rows(taken: _Taken, file: InputFile, rows: Iterator[Row], prefix: bytes) -> None:
+    before, path, scale, stamped = taken.ids.rows, file.path, 1, None
+    if taken.located.format == "parquet":
+        place = taken.located.place
+        scale, stamped = row_bytes(place, path, columns_of(taken.config)), stamp([file], place)
+    window = Window(taken.unit_documents, taken.documents, prefix, scale)
+    for row in rows:
+        found = taken.take(row, path)
+        if found is not None:
+            for group in window.add(row, *found):
+                taken.cut(group, (path,), stamped, before)
+    for group in window.rest():
+        taken.cut(group, (path,), stamped, before)
+
+
+def _take_texts(taken: _Taken) -> None:
+    """Take text files. One is a row, and is read only for its hash, for an id made from it, or to tell whether it
+    changed."""
+    located, config, place = taken.located, taken.config, taken.located.place
+    files, at = located.files[: config.limit], 0
     stamped = by_stamp("text", place, config)
-    for start in range(0, len(files), size):
-        part = files[start : start + size]
-        whole = hashlib.sha256()
-        for file in part:
-            hasher = hashlib.sha256()
-            row = Row(0, 0, 1, id=file.path)
-            if not stamped:
-                row = text_row(chunks(place, file.path, hasher=hasher), file.path)
-            ids.add(identify(row, file.path, config)[0], schema_of(row, config)[0])
-            contents.append(_content(place, file, hasher.hexdigest()))
-            whole.update(hasher.digest())
-        check = stamp(part, place) if stamped else whole.hexdigest()[:DIGEST_LENGTH]
-        paths = tuple(file.path for file in part)
-        yield Unit("", "text", place.base, paths, len(paths), 0, start, start + len(paths), check, ids.cut())
+    window = Window(taken.unit_documents, 0)
 
+    def cut(groups: Sequence[Group]) -> None:
+        for group in groups:
+            part = [files[number] for number in group.numbers]
+            check = stamp(part, place) if stamped else None
+            taken.cut(group, tuple(file.path for file in part), check, 0)
 
-def _unit(located: Located, file: InputFile, first: Row, last: Row, check: str, ids_digest: str) -> Unit:
-    rows, base = last.number - first.number + 1, located.place.base
-    number, start, end = first.number, first.start, last.end
-    return Unit("", located.format, base, (file.path,), rows, number, start, end, check, ids_digest)
-
-
-def _check(located: Located, file: InputFile, sums: Sums) -> str:
-    return stamp([file], located.place) if located.format == "parquet" else sums.check()
+    for number, file in enumerate(files):
+        hasher = hashlib.sha256()
+        row = Row(0, 0, 1, id=file.path)
+        if not stamped or taken.select is not None:
+            row = text_row(chunks(place, file.path, hasher=hasher), file.path)
+        found = taken.take(row, file.path)
+        taken.contents.append(_content(place, file, hasher.hexdigest()))
+        if found is not None:
+            cut(window.add(Row(number, at, at + file.size, raw=hasher.digest()), *found))
+        at += file.size
+    cut(window.rest())
 
 
 def _content(place: Place, file: InputFile, sha256: str) -> list[Any]:
@@ -123,25 +174,30 @@ def _snapshot(located: Located, config: InputConfig, contents: list[list[Any]]) 
     return digest({"files": sorted(contents), "format": located.format, "taken": taken})
 
 
-def _marked(units: Sequence[Unit], repeats: Sequence[int]) -> tuple[Unit, ...]:
-    """The units with their `duplicates`; `repeats` are rows of the whole input."""
-    ends = list(accumulate(unit.rows for unit in units))
-    found: defaultdict[int, list[int]] = defaultdict(list)
-    for row in repeats:
-        number = bisect_right(ends, row)
-        found[number].append(row - ends[number] + units[number].rows)
-    return tuple(replace(unit, duplicates=tuple(found.get(number, ()))) for number, unit in enumerate(units))
+def _mark(taken: _Taken) -> npt.NDArray[np.int64]:
+    """Tell the units their `duplicates`; returns these rows' places in the input, ascending."""
+    import numpy as np
+
+    repeats, marked = taken.ids.repeats(), array("q")
+    for number, (unit, (first, last)) in enumerate(zip(taken.units, taken.reach, strict=True)):
+        near = repeats[slice(*np.searchsorted(repeats, (first, last + 1)))]
+        if len(near):
+            rows = first + np.asarray(unit.places())
+            found = np.flatnonzero(np.isin(rows, near, assume_unique=True))
+            taken.units[number] = replace(unit, duplicates=tuple(found.tolist()))
+            marked.extend(rows[found])
+    return np.sort(np.frombuffer(marked, np.int64))
 
 
-def _examples(units: Sequence[Unit], repeats: Repeats, place: Place, config: InputConfig) -> tuple[str, ...]:
-    """The ids of the example rows, read again because ids are not kept."""
-    ends = list(accumulate(unit.rows for unit in units))
-    found = []
-    for row in repeats.examples:
-        number = bisect_right(ends, row)
-        rows = unit_rows(units[number], place, config)
-        place_in_unit = row - ends[number] + units[number].rows
-        # A loop, because a file that was just cut short has no such row any more.
-        for path, repeated in islice(rows, place_in_unit, place_in_unit + 1):
-            found.append(identify(repeated, path, config)[0])
-    return tuple(found)
+def _examples(taken: _Taken, marked: Iterable[int]) -> tuple[str, ...]:
+    """The ids of a few of these rows of the input, read again because ids are not kept."""
+    return tuple(key for row in taken.ids.examples(marked) for key in _id_of(taken, row))
+
+
+def _id_of(taken: _Taken, row: int) -> Iterator[str]:
+    """The id of a row of the input that is in a unit; none if its file was just cut short."""
+    for unit, (first, last) in zip(taken.units, taken.reach, strict=True):
+        if first <= row <= last and row - first in unit.places():
+            index = unit.places().index(row - first)
+            for path, found in islice(unit_rows(unit, taken.located.place, taken.config), index, index + 1):
+                yield identify(found, path, taken.config)[0]

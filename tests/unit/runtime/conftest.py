@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -51,12 +52,40 @@ class Work:
 
     def write(self, run: Run, unit: Unit, outcomes: list[Outcome] | None = None) -> dict[str, Any]:
         outcomes = self.outcomes(unit) if outcomes is None else outcomes
-        return write_unit(unit, outcomes, self.plans, run.directory, self.identity.run_id)
+        return write_unit(unit, outcomes, self.plans, run.store, self.identity.run_id)
 
     def finish(self, run: Run) -> Any:
         for unit in self.found.units:
             self.write(run, unit)
         return run.commit(self.found, {"receipt@1": "digest"})
+
+
+class Faulty:
+    """A store whose operations are told to `before` and `after` with their names and arguments; both may raise."""
+
+    def __init__(self, inner: Any, before: Any = None, after: Any = None) -> None:
+        self._inner, self._before, self._after = inner, before, after
+
+    def __getattr__(self, name: str) -> Any:
+        real = getattr(self._inner, name)
+        if not callable(real):
+            return real
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            if self._before:
+                self._before(name, *arguments)
+            made = real(*arguments, **options)
+            if self._after:
+                self._after(name, *arguments)
+            return made
+
+        return call
+
+
+@pytest.fixture
+def faulty() -> Callable[..., Run]:
+    """A run over a `Faulty` store."""
+    return lambda run, **hooks: dataclasses.replace(run, store=Faulty(run.store, **hooks))
 
 
 MakeWork = Callable[..., Work]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import errno
 import json
-import os
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pyarrow.dataset as ds
@@ -15,7 +14,7 @@ from support import RECEIPT
 
 from pipeline.errors import OutputError, RunChangedError
 from pipeline.runtime.commit import read_manifest
-from pipeline.runtime.durable import create_exclusively
+from pipeline.runtime.store import publish
 
 
 def test_a_finished_run_publishes_what_it_wrote(work: Any) -> None:
@@ -27,19 +26,19 @@ def test_a_finished_run_publishes_what_it_wrote(work: Any) -> None:
     assert manifest.ids_digest == work.found.ids_digest
     assert manifest.totals["documents"] == 12
     assert manifest.versions["pyarrow"]
-    assert read_manifest(run.directory) == manifest == run.manifest()
+    assert read_manifest(run.store) == manifest == run.manifest()
 
 
 def test_a_plain_reader_gets_every_row_with_status_and_schema_from_the_path(work: Any) -> None:
     run = work.open()
     work.finish(run)
-    table = ds.dataset(run.directory, format="parquet", partitioning="hive", exclude_invalid_files=True).to_table(
+    table = ds.dataset(Path(run.where), format="parquet", partitioning="hive", exclude_invalid_files=True).to_table(
         columns=["document_id", "status", "schema"]
     )
     assert sorted(table.column("document_id").to_pylist()) == sorted(f"d{n}" for n in range(12))
     assert Counter(table.column("status").to_pylist()) == {"valid": 6, "degraded": 4, "rejected": 2}
     assert set(table.column("schema").to_pylist()) == {"receipt@1"}
-    valid = ds.dataset(run.directory / "status=valid", format="parquet", partitioning="hive").to_table()
+    valid = ds.dataset(Path(run.where) / "status=valid", format="parquet", partitioning="hive").to_table()
     assert {row["vendor"] for row in valid.column("record").to_pylist()} == {"Ann & Co", "Büro \u2028 €"}
 
 
@@ -49,7 +48,7 @@ def test_a_second_commit_changes_nothing(work: Any) -> None:
     again = work.open()
     assert again.manifest() == first
     assert again.commit(work.found, {"other": "digest"}) == first
-    assert not create_exclusively(run.directory / "manifest.json", {"run_id": "late"})
+    assert not publish(run.store, "manifest.json", {"run_id": "late", "attempt": "late"})
 
 
 @pytest.mark.parametrize("kind", ["other ids", "unit missing", "unit unknown", "row lost"])
@@ -58,7 +57,7 @@ def test_what_does_not_add_up_is_not_published(work: Any, kind: str) -> None:
     units = work.found.units
     for unit in units[:-1] if kind == "unit missing" else units:
         work.write(run, unit)
-    path = run.directory / "_commits" / f"{units[0].id}.json"
+    path = Path(run.where) / "_commits" / f"{units[0].id}.json"
     record = json.loads(path.read_text())
     if kind == "unit unknown":
         work.write(run, dataclasses.replace(units[0], id="999999"))
@@ -76,7 +75,7 @@ def test_what_does_not_add_up_is_not_published(work: Any, kind: str) -> None:
 def test_files_that_are_not_as_they_were_written_are_not_published(work: Any, how: str) -> None:
     run = work.open()
     records = [work.write(run, unit) for unit in work.found.units]
-    path = run.directory / records[1]["files"][0]["path"]
+    path = Path(run.where) / records[1]["files"][0]["path"]
     content = path.read_bytes()
     path.unlink()
     if how == "a folder":
@@ -89,7 +88,7 @@ def test_files_that_are_not_as_they_were_written_are_not_published(work: Any, ho
     assert run.manifest() is None
     if how == "a folder":
         path.rmdir()
-    (run.directory / "_commits" / f"{records[1]['unit']}.json").unlink()  # what the message says helps
+    (Path(run.where) / "_commits" / f"{records[1]['unit']}.json").unlink()  # what the message says helps
     work.write(run, work.found.units[1])
     assert run.commit(work.found, {}).documents == 12
 
@@ -98,7 +97,7 @@ def test_a_commit_record_that_was_spoilt_is_told_by_name(work: Any) -> None:
     run = work.open()
     for unit in work.found.units:
         work.write(run, unit)
-    path = run.directory / "_commits" / f"{work.found.units[2].id}.json"
+    path = Path(run.where) / "_commits" / f"{work.found.units[2].id}.json"
     path.write_text("{")
     with pytest.raises(OutputError, match=path.name):
         run.commit(work.found, {})
@@ -106,46 +105,11 @@ def test_a_commit_record_that_was_spoilt_is_told_by_name(work: Any) -> None:
         work.write(run, work.found.units[2])
 
 
-def test_what_cannot_be_published_is_told_with_its_name(work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = work.open()
-    for unit in work.found.units:
-        work.write(run, unit)
-
-    def full(*_: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "link", full)
-        with pytest.raises(OutputError, match=r"manifest of .*No space left"):
-            run.commit(work.found, {})
-    assert run.manifest() is None
-    assert not list(run.directory.rglob(".*"))
-    assert run.commit(work.found, {}).documents == 12
-
-
-def test_files_that_were_never_committed_are_swept_and_no_others(work: Any) -> None:
-    run = work.open()
-    for unit in work.found.units:
-        work.write(run, unit)
-    committed = set(run.directory.rglob("*.parquet"))
-    folder = next(iter(committed)).parent
-    (folder / "000000-late.parquet").write_bytes(b"half a file")
-    (folder / ".tmp").write_text("x")
-    for name in ("_commits/.000000.json.abc", ".manifest.json.abc", ".run.json.abc"):
-        (run.directory / name).write_text("{")
-    (run.directory / "notes.txt").write_text("keep")
-    run.commit(work.found, {})
-    assert set(run.directory.rglob("*.parquet")) == committed
-    assert not list(run.directory.rglob(".*"))
-    assert (run.directory / "notes.txt").exists()
-    assert (run.directory / "run.json").exists()
-
-
 def test_an_interrupted_run_goes_on_where_it_was(work: Any, make_work: Any) -> None:
     run = work.open()
     work.write(run, work.found.units[0])
     again = make_work(placement={"unit_documents": 3}).open()
-    assert again.directory == run.directory
+    assert again.where == run.where
     assert again.committed_units() == {work.found.units[0].id}
     assert again.unit_documents == 5  # the units of the earlier part
     assert again.started == run.started
@@ -166,17 +130,17 @@ def test_an_unfinished_run_is_not_mixed_with_changed_work(work: Any, make_work: 
     with pytest.raises(RunChangedError) as caught:
         changed.open()
     assert named in str(caught.value)
-    assert str(run.directory) in str(caught.value)
+    assert run.where in str(caught.value)
     assert "--fresh" in str(caught.value)
-    assert changed.open(fresh=True).directory != run.directory
-    assert run.directory.exists()
+    assert changed.open(fresh=True).where != run.where
+    assert Path(run.where).exists()
 
 
 def test_a_committed_run_does_not_stand_in_the_way_of_a_changed_one(work: Any, make_work: Any) -> None:
     first = work.open()
     work.finish(first)
     second = make_work({**RECEIPT, "required": []}).open()
-    assert second.directory != first.directory
+    assert second.where != first.where
 
 
 def test_a_committed_run_is_found_done_although_a_changed_one_is_unfinished(work: Any, make_work: Any) -> None:
@@ -189,9 +153,9 @@ def test_a_fresh_run_that_was_interrupted_goes_on_by_the_same_command(work: Any,
     work.open()
     changed = make_work(sampling={"temperature": 1})
     fresh = changed.open(fresh=True)
-    assert changed.open().directory == fresh.directory
+    assert changed.open().where == fresh.where
 
 
 def test_another_slot_is_another_run(work: Any, make_work: Any) -> None:
     work.open()
-    assert make_work(slot="tomorrow").open().directory != work.open().directory
+    assert make_work(slot="tomorrow").open().where != work.open().where

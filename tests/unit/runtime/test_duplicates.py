@@ -18,6 +18,7 @@ from support import RECEIPT, Answers, extracted
 from pipeline.runtime import duplicates
 from pipeline.runtime.duplicates import find_duplicates, record_digest
 from pipeline.runtime.input import read_unit
+from pipeline.runtime.store import open_store
 
 RECORDS = [{"vendor": "Ann", "total": 1}, {"vendor": "Bob", "total": 2}, {"vendor": "Ann", "total": 1.0}]
 
@@ -32,7 +33,7 @@ def committed(work: Any, answer: Any) -> tuple[Path, Any]:
             for document in read_unit(unit, work.job.input)
         ]
         work.write(run, unit, outcomes)
-    return run.directory, run.commit(work.found, {})
+    return Path(run.where), run.commit(work.found, {})
 
 
 def report(directory: Path) -> Any:
@@ -124,7 +125,7 @@ def test_the_report_is_bounded_and_its_counts_are_not(
     ]
     rows += [(f"none {n}", None) for n in range(20)]
     random.Random(1).shuffle(rows)
-    found = find_duplicates(tmp_path, files(tmp_path, rows, size))
+    found = find_duplicates(open_store(str(tmp_path)), files(tmp_path, rows, size))
     assert (found.groups, found.documents) == ({"s@1": 5}, {"s@1": 65})
     assert found.listed["s@1"] == [
         {"record_digest": f"{group:016x}", "documents": 10 + group, "ids": [f"{group}-{n:02}" for n in range(3)]}
@@ -135,19 +136,17 @@ def test_the_report_is_bounded_and_its_counts_are_not(
 def test_files_of_an_earlier_version_have_no_digests(tmp_path: Path) -> None:
     pq.write_table(pa.table({"document_id": ["a", "b"]}), tmp_path / "a.parquet")
     old = [{"path": "a.parquet", "status": "valid", "schema": "s@1"}]
-    assert find_duplicates(tmp_path, old).counts()["documents"] == 0
+    assert find_duplicates(open_store(str(tmp_path)), old).counts()["documents"] == 0
 
 
 def test_a_report_of_an_interrupted_commit_is_written_anew_and_a_published_one_is_kept(work: Any) -> None:
     run = work.open()
-    (run.directory / "duplicates.json").write_text("{stale")
-    (run.directory / ".duplicates.json.abc").write_text("{")
+    (Path(run.where) / "duplicates.json").write_text("{stale")
     manifest = work.finish(run)
-    assert report(run.directory)["documents"] == manifest.totals["duplicates"]["documents"]
-    assert not list(run.directory.rglob(".*"))
-    (run.directory / "duplicates.json").write_text("kept")
+    assert report(Path(run.where))["documents"] == manifest.totals["duplicates"]["documents"]
+    (Path(run.where) / "duplicates.json").write_text("kept")
     assert run.commit(work.found, {}) == manifest
-    assert (run.directory / "duplicates.json").read_text() == "kept"
+    assert (Path(run.where) / "duplicates.json").read_text() == "kept"
 
 
 LEAVES = st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(max_size=4)
@@ -201,5 +200,5 @@ def test_a_rejected_outcome_has_no_digest(work: Any) -> None:
     unit = work.found.units[0]
     outcomes = [dataclasses.replace(o, status="rejected", record=None) for o in work.outcomes(unit)]
     record = work.write(run, unit, outcomes)
-    table = pq.ParquetFile(run.directory / record["files"][0]["path"]).read()
+    table = pq.ParquetFile(Path(run.where) / record["files"][0]["path"]).read()
     assert set(table.column("record_digest").to_pylist()) == {None}

@@ -11,6 +11,7 @@ import pytest
 from pipeline.errors import OutputError
 from pipeline.runtime.commit import read_manifest
 from pipeline.runtime.secrets import without_credentials
+from pipeline.runtime.store import open_store
 
 FOREIGN = [b"{}", b"", b"not json", b"[1]", b"\xff", b'{"origin": {}, "run_id": 5}', b'{"run_id": "x", "work": {}}']
 
@@ -25,7 +26,7 @@ def test_a_neighbour_of_another_kind_is_passed_over(work: Any, tmp_path: Path, c
 
 @pytest.mark.parametrize("content", FOREIGN)
 def test_a_foreign_record_in_the_runs_own_directory_is_told(work: Any, content: bytes) -> None:
-    directory = work.open().directory
+    directory = Path(work.open().where)
     (directory / "run.json").write_bytes(content)
     with pytest.raises(OutputError, match=r"run\.json is not what gristmill"):
         work.open()
@@ -36,7 +37,7 @@ def test_a_foreign_record_in_the_runs_own_directory_is_told(work: Any, content: 
 def test_a_foreign_manifest_is_told(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "manifest.json").write_bytes(content)
     with pytest.raises(OutputError, match="not a manifest"):
-        read_manifest(tmp_path)
+        read_manifest(open_store(str(tmp_path)))
 
 
 @pytest.mark.parametrize(
@@ -58,8 +59,8 @@ def test_no_file_of_a_run_holds_the_credentials_of_its_input(make_work: Any, tmp
     work = make_work(input={"path": f"file://{tmp_path}/in.jsonl?key=SECRET", "schema": "receipt@1"})
     run = work.open()
     work.finish(run)
-    assert "SECRET" not in "".join(path.read_text() for path in run.directory.rglob("*.json"))
-    kept = json.loads((run.directory / "run.json").read_text())["input"]
+    assert "SECRET" not in "".join(path.read_text() for path in Path(run.where).rglob("*.json"))
+    kept = json.loads((Path(run.where) / "run.json").read_text())["input"]
     assert kept["path"] == f"file://{tmp_path}/in.jsonl"
     assert kept["schema"] == "receipt@1"
 
@@ -69,4 +70,4 @@ def test_an_output_that_cannot_be_written_is_told_with_its_path(make_work: Any, 
     with pytest.raises(OutputError, match="file"):
         make_work(output=str(tmp_path / "file" / "below")).open()
     with pytest.raises(OutputError, match="s3://"):
-        make_work(output="s3://bucket/out").open()
+        make_work(output="gs://bucket/out").open()

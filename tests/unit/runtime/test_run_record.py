@@ -30,9 +30,9 @@ def test_the_job_of_a_run_comes_back_as_it_was(make_work: Any) -> None:
         engines={"big": {"engine": "sampler", "seed": 2}},
         slot="2026-11-30",
     )
-    directory = work.open().directory
-    assert recorded_job(directory) == (work.job, ())
-    assert json.loads((directory / "run.json").read_text())["job"]["input"]["schema"] == "receipt@1"
+    store = work.open().store
+    assert recorded_job(store) == (work.job, ())
+    assert json.loads(store.get("run.json"))["job"]["input"]["schema"] == "receipt@1"
 
 
 def test_secrets_of_engines_and_paths_are_left_out_and_their_names_kept(make_work: Any, tmp_path: Any) -> None:
@@ -46,9 +46,9 @@ def test_secrets_of_engines_and_paths_are_left_out_and_their_names_kept(make_wor
     lookup = {"pointer": "/vendor", "path": "s3://user:SECRET@bucket/a.csv?k=SECRET", "column": "no"}
     job = type(work.job).model_validate({**work.job.model_dump(by_alias=True), "lookups": [lookup]})
     work.job = job
-    directory = work.open().directory
-    assert "SECRET" not in (directory / "run.json").read_text()
-    kept, lacks = recorded_job(directory)
+    store = work.open().store
+    assert b"SECRET" not in store.get("run.json")
+    kept, lacks = recorded_job(store)
     assert lacks == (
         "engine.environment.HF_TOKEN",
         "engine.environment.VLLM_CPU_KVCACHE_SPACE",
@@ -75,22 +75,21 @@ def test_secrets_of_engines_and_paths_are_left_out_and_their_names_kept(make_wor
 
 def test_a_run_of_an_earlier_version_still_opens_and_says_what_it_lacks(work: Any) -> None:
     run = work.open()
-    path = run.directory / "run.json"
-    record = json.loads(path.read_text())
-    path.write_text(json.dumps({key: value for key, value in record.items() if key not in ("job", "job_lacks")}))
+    record = json.loads(run.store.get("run.json"))
+    left = {key: value for key, value in record.items() if key not in ("job", "job_lacks", "attempt")}
+    run.store.put("run.json", json.dumps(left).encode())
     assert work.open().started == run.started
     assert work.finish(work.open()).documents == 12
     with pytest.raises(OutputError, match=r"earlier version.*give the job file"):
-        recorded_job(run.directory)
+        recorded_job(run.store)
 
 
 @pytest.mark.parametrize("job", [{}, None, {"name": "x"}, [1]])
 def test_a_job_that_is_none_is_told(work: Any, job: Any) -> None:
-    directory = work.open().directory
-    path = directory / "run.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "job": job}))
+    store = work.open().store
+    store.put("run.json", json.dumps({**json.loads(store.get("run.json")), "job": job}).encode())
     with pytest.raises(OutputError, match="the job in"):
-        recorded_job(directory)
-    path.unlink()
+        recorded_job(store)
+    store.delete("run.json")
     with pytest.raises(OutputError, match="missing"):
-        recorded_job(directory)
+        recorded_job(store)

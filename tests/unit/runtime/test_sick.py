@@ -6,9 +6,12 @@ import pytest
 from support import GOOD, attempt
 
 from pipeline.errors import EngineError
+from pipeline.flow import extract
 from pipeline.job import JobConfig
 from pipeline.records import Outcome, Problem
-from pipeline.runtime.actors import SICK_DOCUMENTS, _check_engine, gpus_of
+from pipeline.runtime.setup import Setup
+from pipeline.runtime.sick import SICK_DOCUMENTS, check_engine
+from pipeline.runtime.store import open_store
 
 
 def ended(code: str = "", status: str = "rejected") -> Outcome:
@@ -29,7 +32,7 @@ def ended(code: str = "", status: str = "rejected") -> Outcome:
 )
 def test_a_unit_that_failed_for_the_engine_alone_stops_the_job(codes: list[str], words: str) -> None:
     with pytest.raises(EngineError, match=words):
-        _check_engine([ended(code) for code in codes])
+        check_engine([ended(code) for code in codes])
 
 
 @pytest.mark.parametrize(
@@ -43,12 +46,13 @@ def test_a_unit_that_failed_for_the_engine_alone_stops_the_job(codes: list[str],
     ],
 )
 def test_a_unit_with_one_answer_or_with_few_documents_is_written(outcomes: list[Outcome]) -> None:
-    _check_engine(outcomes)
+    check_engine(outcomes)
 
 
-def test_engines_of_one_actor_share_its_gpus() -> None:
+def test_engines_of_one_process_share_its_gpus() -> None:
     engines = {"big": {"engine": "vllm", "num_gpus": 1}, "unused": {"engine": "vllm", "num_gpus": 4}}
     base = {"name": "t", "input": {"path": "x", "schema": "a@1"}, "output": "o", "engine": {"engine": "vllm"}}
     made = {**base, "engines": engines, "retry": {"ladder": [{"engine": "big"}]}}
-    assert gpus_of(JobConfig.model_validate(made)) == 1
-    assert gpus_of(JobConfig.model_validate({**base, "engines": engines})) == 0
+    for data, gpus in ((made, 1), ({**base, "engines": engines}, 0)):
+        setup = Setup(JobConfig.model_validate(data), {}, open_store("o"), "r", None, extract)
+        assert setup.gpus == gpus

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from datetime import date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -56,7 +57,7 @@ def written(work: Any, outcomes: list[Outcome]) -> tuple[dict[str, dict[str, Any
     rows = [
         {**row, "status": file["status"]}
         for file in record["files"]
-        for row in pq.ParquetFile(run.directory / file["path"]).read().to_pylist()
+        for row in pq.ParquetFile(Path(run.where) / file["path"]).read().to_pylist()
     ]
     return {row["document_id"]: row for row in rows}, record
 

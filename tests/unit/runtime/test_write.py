@@ -15,7 +15,6 @@ from support import GOOD, Answers, extracted
 
 from pipeline.errors import OutputError
 from pipeline.records import Field, Problem
-from pipeline.runtime.exchange import outcomes_of, to_table, unit_of
 from pipeline.schema.plan import NO_PLAN
 from pipeline.schema.storage import as_json
 
@@ -38,7 +37,7 @@ def test_every_outcome_is_written_once_where_its_status_says(work: Any) -> None:
     run = work.open()
     record = work.write(run, work.found.units[0])
     written = {
-        status: [row["document_id"] for row in rows(run.directory, status)]
+        status: [row["document_id"] for row in rows(Path(run.where), status)]
         for status in ("valid", "degraded", "rejected")
     }
     assert written == {"valid": ["d0", "d1"], "degraded": ["d2", "d4"], "rejected": ["d3"]}
@@ -49,7 +48,7 @@ def test_every_outcome_is_written_once_where_its_status_says(work: Any) -> None:
 def test_a_valid_row_holds_the_record_and_what_led_to_it(work: Any) -> None:
     run = work.open()
     work.write(run, work.found.units[0])
-    first, second = rows(run.directory, "valid")
+    first, second = rows(Path(run.where), "valid")
     assert first["record"] == {**GOOD, "date": date(2024, 2, 29)}
     assert as_json(first["record"]) == GOOD
     assert second["record"] == {"vendor": "Büro \u2028 €", "date": None, "lines": [], "total": None}
@@ -62,7 +61,7 @@ def test_a_valid_row_holds_the_record_and_what_led_to_it(work: Any) -> None:
 def test_a_rejected_row_keeps_its_document_and_coded_problems(work: Any) -> None:
     run = work.open()
     work.write(run, work.found.units[0])
-    (row,) = rows(run.directory, "rejected")
+    (row,) = rows(Path(run.where), "rejected")
     assert row["document_text"] == "receipt 3"
     assert {(p["code"], p["layer"], p["attempt"]) for p in row["problems"]} == {
         ("no_json", "parse", 1),
@@ -79,7 +78,7 @@ def test_half_surrogates_in_raw_text_and_pointers_are_written_visibly(work: Any)
     problem = dataclasses.replace(outcomes[4].problems[0], pointer="/\udfff")
     outcomes[0] = dataclasses.replace(outcomes[0], attempts=(raw,), problems=(problem,))
     work.write(run, unit, outcomes)
-    row = rows(run.directory, "valid")[0]
+    row = rows(Path(run.where), "valid")[0]
     assert row["attempts"][0]["raw_text"] == "a\\ud800b"
     assert row["problems"][0]["pointer"] == "/\\udfff"
 
@@ -89,11 +88,11 @@ def test_all_files_of_a_table_have_one_schema_and_no_extension_types(work: Any) 
     for unit in work.found.units:
         work.write(run, unit)
     by_status: dict[str, set[str]] = {}
-    for path in files(run.directory):
+    for path in files(Path(run.where)):
         schema = pq.ParquetFile(path).schema_arrow
         by_status.setdefault(path.parts[-3], set()).add(schema.to_string(show_field_metadata=True))
         assert not [field for field in schema if isinstance(field.type, pa.BaseExtensionType)]
-    assert len(files(run.directory)) > len(by_status) == 3
+    assert len(files(Path(run.where))) > len(by_status) == 3
     assert all(len(schemas) == 1 for schemas in by_status.values())
 
 
@@ -102,7 +101,7 @@ def test_degraded_columns_are_nullable_and_valid_ones_as_the_schema_says(work: A
     work.write(run, work.found.units[0])
     types = {
         path.parts[-3]: pq.ParquetFile(path).schema_arrow.field("record").type
-        for path in files(run.directory)
+        for path in files(Path(run.where))
         if "rejected" not in str(path)
     }
     assert [field.nullable for field in types["status=valid"]] == [False, True, True, True]
@@ -116,7 +115,7 @@ def test_a_wrong_number_of_outcomes_writes_nothing(work: Any, count: int) -> Non
     outcomes = (work.outcomes(unit) * 2)[:count]
     with pytest.raises(OutputError, match=f"5 documents but {count} outcomes"):
         work.write(run, unit, outcomes)
-    assert files(run.directory) == []
+    assert files(Path(run.where)) == []
     assert run.committed_units() == set()
 
 
@@ -128,7 +127,7 @@ def test_outcomes_of_other_documents_write_nothing(work: Any, kind: str) -> None
     odd = others[0] if kind == "lost and doubled" else dataclasses.replace(first, document_id="other")
     with pytest.raises(OutputError, match="ids of unit"):
         work.write(run, unit, [odd, *others])
-    assert files(run.directory) == []
+    assert files(Path(run.where)) == []
     assert run.committed_units() == set()
 
 
@@ -138,11 +137,13 @@ def test_a_second_attempt_of_a_unit_writes_nothing_and_tells_what_stands(
     run = work.open()
     unit = work.found.units[0]
     first = work.write(run, unit)
-    before = files(run.directory)
+    before = files(Path(run.where))
     monkeypatch.setattr(pq, "write_table", None)
     assert work.write(run, unit, work.outcomes(unit)[::-1]) == first
-    assert files(run.directory) == before
-    assert sorted(str(path.relative_to(run.directory)) for path in before) == sorted(f["path"] for f in first["files"])
+    assert files(Path(run.where)) == before
+    assert sorted(str(path.relative_to(Path(run.where))) for path in before) == sorted(
+        f["path"] for f in first["files"]
+    )
 
 
 def test_the_commit_record_describes_the_files(work: Any) -> None:
@@ -150,9 +151,9 @@ def test_the_commit_record_describes_the_files(work: Any) -> None:
 
     run = work.open()
     record = work.write(run, work.found.units[1])
-    assert record == json.loads((run.directory / "_commits" / f"{work.found.units[1].id}.json").read_text())
+    assert record == json.loads((Path(run.where) / "_commits" / f"{work.found.units[1].id}.json").read_text())
     for file in record["files"]:
-        content = (run.directory / file["path"]).read_bytes()
+        content = (Path(run.where) / file["path"]).read_bytes()
         assert (file["bytes"], file["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
     assert record["tally"]["documents"] == 5
 
@@ -163,40 +164,16 @@ def test_documents_without_a_schema_have_a_partition_of_their_own(work: Any) -> 
     outcomes = work.outcomes(unit)
     stray = dataclasses.replace(outcomes[3], schema="", record=None, status="rejected")
     work.write(run, unit, [*outcomes[:3], stray, outcomes[4]])
-    assert [path.parts[-2] for path in files(run.directory) if "rejected" in str(path)] == ["schema=none"]
+    assert [path.parts[-2] for path in files(Path(run.where)) if "rejected" in str(path)] == ["schema=none"]
     assert extracted(Answers(GOOD), NO_PLAN).status == "valid"
-
-
-def test_outcomes_travel_between_stages_unchanged(work: Any) -> None:
-    outcomes = work.outcomes(work.found.units[0])
-    odd = dataclasses.replace(
-        outcomes[0],
-        record={"k": [None, 1.5, 10**30, "\ud800", {"": True}]},
-        problems=(Problem("rule_broken", "/k", "m", 1, "observe"),),
-        fields=(Field("/k/0", "fuzzy", 3, 5, 0.5, '"\ud800"', True, 0.25), Field("")),
-        confidence=0.125,
-    )
-    assert any(outcome.repairs and outcome.repairs[0].attempt for outcome in outcomes)
-    assert outcomes_of(to_table("{}", [*outcomes, odd])) == [*outcomes, odd]
-
-
-def test_a_unit_travels_once_with_its_rows_and_a_part_of_it_is_refused(work: Any) -> None:
-    outcomes = work.outcomes(work.found.units[0])
-    unit = json.dumps({"id": "u", "paths": ["x" * 10_000]})
-    table = to_table(unit, outcomes)
-    assert unit_of(table) == unit
-    assert table.column("unit").nbytes < 2 * len(unit)
-    for wrong in (table.slice(1), table.slice(0, 0), pa.concat_tables([table, table])):
-        with pytest.raises(OutputError, match="one block"):
-            unit_of(wrong)
 
 
 def test_rows_say_of_which_attempt_their_record_and_repairs_are(work: Any) -> None:
     run = work.open()
     work.write(run, work.found.units[0])
-    assert {row["record_attempt"] for row in rows(run.directory, "valid")} == {1}
-    assert {row["record_attempt"] for row in rows(run.directory, "rejected")} == {0}
-    repairs = [repair for row in rows(run.directory, "degraded") for repair in row["repairs"]]
+    assert {row["record_attempt"] for row in rows(Path(run.where), "valid")} == {1}
+    assert {row["record_attempt"] for row in rows(Path(run.where), "rejected")} == {0}
+    repairs = [repair for row in rows(Path(run.where), "degraded") for repair in row["repairs"]]
     assert repairs
     assert {repair["attempt"] for repair in repairs} <= {1, 2}
 
@@ -210,7 +187,7 @@ def test_what_is_known_of_each_value_is_read_back_with_plain_pyarrow(work: Any) 
     problem = Problem("rule_broken", "/total", "m", 1, "observe")
     first = dataclasses.replace(first, attempts=(attempt,), fields=(field,), problems=(problem,), confidence=0.75)
     work.write(run, unit, [first, *others])
-    row = rows(run.directory, "valid")[0]
+    row = rows(Path(run.where), "valid")[0]
     assert row["fields"] == [dataclasses.asdict(field)]
     assert row["confidence"] == 0.75
     assert row["problems"] == [{**dataclasses.asdict(problem), "layer": "rules"}]
@@ -218,4 +195,4 @@ def test_what_is_known_of_each_value_is_read_back_with_plain_pyarrow(work: Any) 
     assert row["attempts"][0]["seed"] == 2**63 - 1
     assert len(row["record_digest"]) == 16
     for status in ("degraded", "rejected"):
-        assert {"fields", "confidence", "record_digest"} <= rows(run.directory, status)[0].keys()
+        assert {"fields", "confidence", "record_digest"} <= rows(Path(run.where), status)[0].keys()

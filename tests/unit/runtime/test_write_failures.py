@@ -1,9 +1,8 @@
-"""A unit whose writing fails or comes too late leaves no file, and says what could not be written."""
+"""A unit whose writing fails or comes too late leaves no file, unless nobody can tell whether it was committed."""
 
 from __future__ import annotations
 
 import errno
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,37 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.errors import OutputError
+from pipeline.errors import OutcomeUnknownError, OutputError
 
 
-def files(directory: Path) -> list[Path]:
-    return sorted(directory.glob("status=*/schema=*/*.parquet"))
+def files(run: Any) -> set[str]:
+    folder = Path(run.where)
+    return {str(path.relative_to(folder)) for path in folder.glob("status=*/schema=*/*")}
+
+
+def named(record: Any) -> set[str]:
+    return {file["path"] for file in record["files"]}
+
+
+def full(*_: Any, **__: Any) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def refuse(*_: Any, **__: Any) -> None:
+    raise pa.ArrowInvalid("cannot convert")
+
+
+def failing(operation: str, start: str = "", skip: int = 0, error: Any = None) -> Any:
+    """A hook that raises at every such operation but the first `skip`."""
+    seen: list[str] = []
+
+    def hook(name: str, key: str = "", *_: Any) -> None:
+        if name == operation and key.startswith(start):
+            seen.append(key)
+            if len(seen) > skip:
+                raise error or OSError(errno.ENOSPC, "No space left on device")
+
+    return hook
 
 
 def test_who_loses_the_race_takes_its_files_back_and_tells_the_winners_record(
@@ -33,33 +58,15 @@ def test_who_loses_the_race_takes_its_files_back_and_tells_the_winners_record(
 
     monkeypatch.setattr(pq, "write_table", meanwhile)
     assert work.write(run, unit) == won[0]
-    assert {str(path.relative_to(run.directory)) for path in files(run.directory)} == {
-        file["path"] for file in won[0]["files"]
-    }
-
-
-def full(*_: Any, **__: Any) -> None:
-    raise OSError(errno.ENOSPC, "No space left on device")
-
-
-def refuse(*_: Any, **__: Any) -> None:
-    raise pa.ArrowInvalid("cannot convert")
+    assert files(run) == named(won[0])
 
 
 @pytest.mark.parametrize(
     ("owner", "name", "fault"),
-    [
-        (pq, "write_table", full),
-        (pq, "write_table", refuse),
-        (pq, "ParquetFile", refuse),
-        (pa, "schema", refuse),
-        (Path, "mkdir", full),
-        (os, "fsync", full),
-        (os, "link", full),
-    ],
+    [(pq, "write_table", full), (pq, "write_table", refuse), (pq, "ParquetFile", refuse), (pa, "schema", refuse)],
 )
 @pytest.mark.parametrize("calls", [0, 1, 2])
-def test_what_fails_is_told_and_leaves_no_file(
+def test_what_arrow_refuses_is_told_and_leaves_no_file(
     work: Any, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, fault: Any, calls: int
 ) -> None:
     run = work.open()
@@ -69,7 +76,7 @@ def test_what_fails_is_told_and_leaves_no_file(
     done: list[Any] = []
 
     def later(*arguments: Any, **values: Any) -> Any:
-        if len(done) == (0 if name == "link" else calls):  # a unit has one commit record, and several of the others
+        if len(done) == calls:
             return fault()
         done.append(arguments)
         return real(*arguments, **values)
@@ -78,61 +85,131 @@ def test_what_fails_is_told_and_leaves_no_file(
         patch.setattr(owner, name, later)
         with pytest.raises(OutputError, match=r"cannot write .*(No space left|cannot convert)"):
             work.write(run, unit, outcomes)
-    assert files(run.directory) == []
-    assert not list((run.directory / "_commits").iterdir())
+    assert files(run) == set()
+    assert run.committed_units() == set()
     assert work.write(run, unit, outcomes)["unit"] == unit.id
 
 
-def test_files_of_a_record_that_stands_are_kept_although_its_flush_failed(
-    work: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("when", "operation", "skip", "error"),
+    [
+        ("before", "put", 0, None),
+        ("before", "put", 2, KeyboardInterrupt()),
+        ("after", "put", 0, ValueError("of ours")),
+        ("after", "put", 2, None),
+        ("before", "get", 2, None),
+        ("after", "get", 0, KeyboardInterrupt()),
+    ],
+)
+def test_whatever_fails_before_the_commit_leaves_no_file(
+    work: Any, faulty: Any, when: str, operation: str, skip: int, error: Any
+) -> None:
+    """Also where the effect took place, and the storage said that it failed."""
+    run = work.open()
+    unit = work.found.units[0]
+    broken = faulty(run, **{when: failing(operation, "status=", skip, error)})
+    with pytest.raises(type(error) if error else OutputError, match=r"cannot write .*No space left|of ours|^$"):
+        work.write(broken, unit)
+    assert files(run) == set()
+    assert run.committed_units() == set()
+    assert named(work.write(run, unit)) == files(run)
+
+
+def test_what_reads_back_otherwise_is_not_committed(work: Any, faulty: Any) -> None:
+    run = work.open()
+
+    def spoil(name: str, key: str, *data: bytes) -> None:
+        if name == "put":
+            run.store.put(key, data[0][:-1] + b"?")
+
+    with pytest.raises(OutputError, match="does not read back"):
+        work.write(faulty(run, after=spoil), work.found.units[0])
+    assert files(run) == set()
+    assert run.committed_units() == set()
+
+
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt(), ValueError("of ours")])
+def test_files_of_a_commit_that_may_still_take_effect_are_kept_until_the_run_is_committed(
+    work: Any, faulty: Any, error: Any
 ) -> None:
     run = work.open()
     unit = work.found.units[0]
-    link = os.link
-
-    def link_and_break(*arguments: Any) -> None:
-        link(*arguments)
-        monkeypatch.setattr(os, "fsync", full)
-
-    monkeypatch.setattr(os, "link", link_and_break)
-    with pytest.raises(OutputError):
-        work.write(run, unit)
-    monkeypatch.undo()
+    with pytest.raises(type(error) if error else OutcomeUnknownError, match=r"No space left|of ours|^$"):
+        work.write(faulty(run, before=failing("create", "_commits/", error=error)), unit)
+    left = files(run)
+    assert len(left) == 3
+    assert run.committed_units() == set()
     record = work.write(run, unit)
-    assert {str(path.relative_to(run.directory)) for path in files(run.directory)} == {
-        file["path"] for file in record["files"]
-    }
+    assert files(run) == left | named(record)
+    manifest = work.finish(run)
+    assert manifest.documents == 12
+    assert files(run) == {file["path"] for file in manifest.files}
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
-def test_whatever_is_raised_leaves_no_file(work: Any, monkeypatch: pytest.MonkeyPatch, error: Any) -> None:
-    def stop(*_: Any) -> None:
-        raise error
-
+def test_a_commit_that_took_effect_and_failed_is_found_out(work: Any, faulty: Any) -> None:
     run = work.open()
-    monkeypatch.setattr(os, "link", stop)
-    with pytest.raises(error):
-        work.write(run, work.found.units[0])
-    assert files(run.directory) == []
+    record = work.write(faulty(run, after=failing("create", "_commits/")), work.found.units[0])
+    assert work.write(run, work.found.units[0]) == record
+    assert named(record) == files(run)
 
 
-def test_names_are_flushed_before_the_record_that_counts_on_them(work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_that_took_effect_unseen_keeps_its_files_and_a_rerun_finds_it(work: Any, faulty: Any) -> None:
     run = work.open()
-    flushed: list[str] = []
-    at_link: list[set[str]] = []
-    fsync, link = os.fsync, os.link
+    unit = work.found.units[0]
 
-    def spy(descriptor: int) -> None:
-        flushed.append(os.readlink(f"/proc/self/fd/{descriptor}"))
-        fsync(descriptor)
+    def storm(name: str, key: str = "", *_: Any) -> None:
+        if run.committed_units():
+            full()
 
-    def linking(*arguments: Any) -> None:
-        at_link.append(set(flushed))
-        link(*arguments)
+    with pytest.raises(OutcomeUnknownError, match="nothing was deleted"):
+        work.write(faulty(run, before=storm, after=storm), unit)
+    assert named(work.write(run, unit)) == files(run)
 
-    monkeypatch.setattr(os, "fsync", spy)
-    monkeypatch.setattr(os, "link", linking)
-    work.write(run, work.found.units[0])
-    needed = {folder for path in files(run.directory) for folder in (path, path.parent, path.parent.parent)}
-    assert {str(path) for path in [*needed, run.directory]} <= at_link[0]
-    assert flushed[-1] == str(run.directory / "_commits")
+
+def test_a_loser_who_cannot_read_the_winners_record_deletes_nothing(work: Any, faulty: Any) -> None:
+    run = work.open()
+    unit = work.found.units[0]
+
+    def meanwhile(name: str, key: str = "", *_: Any) -> None:
+        if name == "create" and not run.committed_units():
+            work.write(run, unit)
+        elif name in ("get", "delete") and run.committed_units():
+            full()
+
+    with pytest.raises(OutputError, match=r"cannot read .*No space left"):
+        work.write(faulty(run, before=meanwhile), unit)
+    record = work.write(run, unit)
+    assert len(files(run)) == 2 * len(named(record))
+
+
+def test_files_that_cannot_be_taken_back_do_not_hide_what_went_wrong(work: Any, faulty: Any) -> None:
+    run = work.open()
+
+    def hook(name: str, key: str = "", *_: Any) -> None:
+        if name in ("delete", "get") and key.startswith("status="):
+            raise OSError(errno.EIO, f"{name} failed")
+
+    with pytest.raises(OutputError, match="get failed"):
+        work.write(faulty(run, before=hook), work.found.units[0])
+
+
+def test_all_files_are_there_and_read_back_before_the_record_that_names_them(work: Any, faulty: Any) -> None:
+    run = work.open()
+    done: list[tuple[str, str]] = []
+    record = work.write(faulty(run, after=lambda name, key, *_: done.append((name, key))), work.found.units[0])
+    last = done.index(("create", f"_commits/{work.found.units[0].id}.json"))
+    for path in named(record):
+        assert done.index(("put", path)) < done.index(("get", path)) < last
+    assert {name for name, _ in done[last:]} == {"create"}
+
+
+def test_nothing_of_a_unit_is_written_into_a_committed_run(work: Any) -> None:
+    run = work.open()
+    work.finish(run)
+    before = files(run)
+    unit = work.found.units[1]
+    run.store.delete(f"_commits/{unit.id}.json")
+    with pytest.raises(OutputError, match=f"committed without unit {unit.id}"):
+        work.write(run, unit)
+    assert files(run) == before
+    assert run.committed_units() == {work.found.units[0].id, work.found.units[2].id}

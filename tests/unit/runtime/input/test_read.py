@@ -88,7 +88,9 @@ def test_schema_per_row_and_ids_from_content(tmp_path: Path, name: str) -> None:
     found = scan(of, 6)
     documents = read_all(found, of)
     assert found.schema_counts == {"a": 12, "b": 11}
-    assert [d.schema for d in documents] == [row["kind"] for row in ROWS]
+    in_order = sorted(documents, key=lambda d: int(d.source.partition("#")[2]))
+    assert [d.schema for d in in_order] == [row["kind"] for row in ROWS]
+    assert all(unit.schema == d.schema for unit in found.units for d in read_unit(unit, of))
     assert found.ids_digest == multiset_digest(d.id for d in documents)
     assert all(len(d.id) == 32 for d in documents)
     assert len({d.id for d in documents}) == len({row["text"] for row in ROWS})

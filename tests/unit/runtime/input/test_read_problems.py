@@ -26,7 +26,8 @@ def read(path: Path, **more: Any) -> list[Document]:
     results = []
     for size in (1, 2, 50):
         found = scan(config, size)
-        results.append([document for unit in found.units for document in read_unit(unit, config)])
+        documents = [document for unit in found.units for document in read_unit(unit, config)]
+        results.append(sorted(documents, key=lambda document: document.source))
         assert found.ids_digest == multiset_digest(d.id for d in results[-1])
     assert results[0] == results[1] == results[2]
     problems = [p for d in results[0] for p in d.problems]

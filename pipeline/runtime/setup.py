@@ -1,0 +1,61 @@
+"""Setup: what every process of a run is given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipeline.job import JobConfig
+from pipeline.records import Document, Outcome
+from pipeline.runtime.lookups import Digests
+from pipeline.runtime.store import Store
+from pipeline.schema.plan import NO_PLAN, DecodingPlan
+
+Extract = Callable[..., Coroutine[Any, Any, Outcome]]
+"""Called with a document, its plan, an engine and the job; `lookups` by name."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """It travels to workers, so it holds no documents, and of `lookups` only the digests, by which they check what they
+    load. `store` is the run's directory, `record` where completions are saved."""
+
+    job: JobConfig
+    plans: Mapping[str, DecodingPlan]
+    store: Store
+    run_id: str
+    record: str | None
+    extract: Extract
+    lookups: Digests = field(default_factory=dict)
+
+    def plan_of(self, document: Document) -> DecodingPlan:
+        """What a document is decoded under; one that names no schema has an empty plan."""
+        return self.plans[document.schema] if document.schema else NO_PLAN
+
+    def backend_of(self, schema: str) -> str:
+        """The grammar back end of a schema's plan; "" where no engine will be asked."""
+        return self.plans[schema].backend if schema else ""
+
+    def plans_for(self, backend: str) -> list[DecodingPlan]:
+        """The plans that an engine of this back end serves."""
+        return [plan for plan in self.plans.values() if plan.backend == backend]
+
+    @property
+    def processes(self) -> int:
+        """How many processes call `extract`."""
+        placement = self.job.placement
+        return placement.actors if placement.kind == "local" else placement.cpu_actors or placement.max_engines
+
+    @property
+    def in_flight(self) -> int:
+        """How many documents a process works on at once: twice what its engine, or its share of the engines, decodes
+        at a time, so that none idles while documents are tokenised and parsed."""
+        engines = 1 if self.job.placement.kind == "local" else self.job.placement.max_engines / self.processes
+        return math.ceil(2 * self.job.engine.max_num_seqs * max(1, engines))
+
+    @property
+    def gpus(self) -> float:
+        """GPUs of an engine's process. Several engines in one share them: vLLM takes the first ones that it sees."""
+        return float(max(engine.num_gpus for engine in (self.job.engine, *self.job.other_engines().values())))

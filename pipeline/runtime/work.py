@@ -1,0 +1,233 @@
+"""UnitWorker: one unit from its description to its commit record. Knows no Ray: a simulation runs it as it is.
+
+    committed? ── read ── saved outcomes ── extract the rest, many at a time ── save now and then ── write, commit
+
+What a kill loses is what was not saved: `safety.save_seconds` and `safety.save_documents` bound it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pipeline.engines import Engine
+from pipeline.errors import EngineError
+from pipeline.records import Completion, Document, Outcome, Prompt, Sampling
+from pipeline.runtime.control_calls import ControlCalls
+from pipeline.runtime.gather import commit_key
+from pipeline.runtime.guard import Guard
+from pipeline.runtime.input import Unit, read_unit
+from pipeline.runtime.journal import Journal
+from pipeline.runtime.reports import Reports
+from pipeline.runtime.run_record import reading
+from pipeline.runtime.setup import Setup
+from pipeline.runtime.sick import check_engine, is_answer
+from pipeline.runtime.write import write_unit
+from pipeline.schema.plan import DecodingPlan
+from pipeline.steps.route import poisoned
+
+Ending = Literal["committed", "stopped", "drained"]
+"""Of a unit: written; given up for now by `stop_if`; given up for now because the job is to end."""
+
+Offload = Callable[..., Awaitable[Any]]
+"""Runs a blocking function elsewhere, as `asyncio.to_thread` does."""
+
+LOOK_SECONDS = 1.0
+
+
+class _NoEngine:
+    """For documents that no engine is asked about."""
+
+    async def generate(self, prompt: Prompt, plan: DecodingPlan, sampling: Sampling) -> Completion:
+        raise EngineError("a document without a plan was put before an engine. Please report this.")
+
+    async def start(self, plans: Sequence[DecodingPlan]) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+NO_ENGINE = _NoEngine()
+
+
+class EngineLostError(Exception):
+    """The engine died or is stuck: this process cannot go on, another one can."""
+
+
+@dataclass
+class _Batch:
+    """A unit at work: its documents, and the outcomes so far by row."""
+
+    unit: Unit
+    documents: Sequence[Document]
+    journal: Journal
+    finished: dict[int, Outcome]
+    unsaved: set[int] = field(default_factory=set)
+    since: float = 0.0
+    """When the first of the unsaved ones finished (the loop's clock)."""
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+    over: bool = False
+
+
+class UnitWorker:
+    """Works on units, several at once, in one process with one engine.
+
+    `engine` gives the engine, started on its first call. `calls` and `guard` lead to the job's control.
+    """
+
+    def __init__(
+        self,
+        setup: Setup,
+        engine: Callable[[], Awaitable[Engine]],
+        guard: Guard,
+        calls: ControlCalls,
+        in_flight: int,
+        offload: Offload = asyncio.to_thread,
+    ) -> None:
+        self._setup = setup
+        self._engine = engine
+        self._guard = guard
+        self._calls = calls
+        self._offload = offload
+        self._room = asyncio.Semaphore(in_flight)
+        self._reports = Reports(calls, guard.process)
+        self._batches: list[_Batch] = []
+        safety = setup.job.safety
+        self._most_unsaved = max(1, safety.save_documents - setup.job.engine.max_num_seqs)
+
+    async def work(self, unit: Unit) -> Ending:
+        """Extract, write and commit a unit, or as much of it as the job's control allows; the rest can be resumed.
+
+        Raises:
+            EngineLostError: the engine is gone; what finished is saved.
+            GristmillError: what ends the job.
+        """
+        if await self._committed(unit):
+            return "committed"
+        if not await self._gate(unit.schema):
+            return "drained" if self._reports.orders.drain else "stopped"
+        batch = await self._begin(unit)
+        await self._reports.add(batch.finished.values())
+        rows = [row for row in range(len(batch.documents)) if row not in batch.finished]
+        await self._extract(batch, rows)
+        if len(batch.finished) < len(batch.documents):
+            return "drained" if self._reports.orders.drain else "stopped"
+        outcomes = [batch.finished[row] for row in range(len(batch.documents))]
+        check_engine(outcomes)
+        setup = self._setup
+        await self._offload(write_unit, unit, outcomes, setup.plans, setup.store, setup.run_id)
+        await self._offload(batch.journal.clear)
+        await self._reports.flush(done_units=1)
+        return "committed"
+
+    async def pilot(self, unit: Unit, rows: Sequence[int]) -> None:
+        """Extract these rows and save them; the unit is committed by `work`.
+
+        Raises:
+            EngineLostError, GristmillError: as `work`.
+        """
+        if await self._committed(unit):
+            return
+        batch = await self._begin(unit)
+        known = {row: batch.finished[row] for row in rows if row in batch.finished}
+        await self._reports.add(known.values(), pilot=True)
+        await self._extract(batch, [row for row in rows if row not in known], pilot=True)
+        await self._reports.flush()
+        check_engine([batch.finished[row] for row in rows if row in batch.finished])
+
+    async def _gate(self, schema: str) -> bool:
+        """Whether documents of a schema may be worked on; waits for its pilot."""
+        while not self._reports.orders.drain:
+            state = await self._calls.gate(schema)
+            if state != "wait":
+                return state == "open"
+            await self._reports.flush()  # its reply carries the order to drain
+            await asyncio.sleep(LOOK_SECONDS)
+        return False
+
+    async def _committed(self, unit: Unit) -> bool:
+        with reading(f"{self._setup.store.where}/{commit_key(unit.id)}"):
+            return await self._offload(self._setup.store.size, commit_key(unit.id)) is not None
+
+    async def _begin(self, unit: Unit) -> _Batch:
+        documents = await self._offload(read_unit, unit, self._setup.job.input)
+        journal = Journal(self._setup.store, unit, self._setup.plans)
+        return _Batch(unit, documents, journal, await self._offload(journal.read, documents))
+
+    async def _extract(self, batch: _Batch, rows: Sequence[int], *, pilot: bool = False) -> None:
+        """Bring rows of a batch to their outcomes, as far as the job's control allows.
+
+        The first failure cancels the others; what finished is saved first.
+        """
+        self._batches.append(batch)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._keep_saving(batch))
+                ones = [group.create_task(self._one(batch, row, pilot)) for row in rows]
+                if ones:
+                    await asyncio.wait(ones)
+                batch.over = True
+                batch.wake.set()
+        except BaseExceptionGroup as failures:
+            raise _first(failures) from None
+        finally:
+            self._batches.remove(batch)
+            if pilot or len(batch.finished) < len(batch.documents):
+                await self._save(batch)
+
+    async def _one(self, batch: _Batch, row: int, pilot: bool) -> None:
+        async with self._room:
+            if self._reports.orders.drain or batch.unit.schema in self._reports.orders.stopped:
+                return
+            document = batch.documents[row]
+            plan = self._setup.plan_of(document)
+            engine = await self._engine() if plan.backend else NO_ENGINE
+            async with self._guard.open(f"{batch.unit.id}/{row}") as healthy:
+                outcome = await self._outcome(document, plan, engine) if healthy else poisoned(document, plan)
+        self._finish(batch, row, outcome)
+        await self._reports.add([outcome], pilot=pilot)
+
+    async def _outcome(self, document: Document, plan: DecodingPlan, engine: Engine) -> Outcome:
+        try:
+            return await self._setup.extract(document, plan, engine, self._setup.job)
+        except EngineError as error:
+            raise EngineLostError(str(error)) from error
+
+    def _finish(self, batch: _Batch, row: int, outcome: Outcome) -> None:
+        batch.finished[row] = outcome
+        if not is_answer(outcome):
+            return
+        if not batch.unsaved:
+            batch.since = asyncio.get_running_loop().time()
+        batch.unsaved.add(row)
+        if sum(len(one.unsaved) for one in self._batches) >= self._most_unsaved:
+            for one in self._batches:
+                one.wake.set()
+
+    async def _keep_saving(self, batch: _Batch) -> None:
+        """Save now and then what finished, until the batch is over; keep the orders fresh."""
+        clock, seconds = asyncio.get_running_loop().time, self._setup.job.safety.save_seconds
+        while not batch.over:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(LOOK_SECONDS, seconds)):
+                    await batch.wake.wait()
+            await self._reports.add(())
+            due = batch.wake.is_set() or self._reports.orders.drain
+            batch.wake.clear()
+            if batch.unsaved and not batch.over and (due or clock() - batch.since >= seconds):
+                await self._save(batch)
+
+    async def _save(self, batch: _Batch) -> None:
+        rows = sorted(batch.unsaved)
+        if rows:
+            await self._offload(batch.journal.save, {row: batch.finished[row] for row in rows})
+            batch.unsaved.difference_update(rows)
+            batch.since = asyncio.get_running_loop().time()
+
+
+def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
+    """What to tell of several failures: the engine's loss last, since a worse one would end the job."""
+    found = [error for error in failures.exceptions if not isinstance(error, EngineLostError)]
+    return found[0] if found else failures.exceptions[0]

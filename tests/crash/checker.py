@@ -1,0 +1,252 @@
+"""Is a committed run right? An independent judge: it reads files, and shares no code with the program that wrote them.
+
+`python -m tests.crash.checker RUN INPUT` prints what is wrong with the run directory RUN of the input file INPUT (JSONL
+or CSV with a column of ids), and exits 1 if anything is. `--uncommitted`: for a run that was not committed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import hashlib
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+STATUSES = ("degraded", "rejected", "valid")
+NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
+Rows = Counter[tuple[str, str]]
+"""(source, document id) of rows, counted."""
+
+
+@dataclass
+class _Run:
+    """A run's objects, and what is found wrong with them."""
+
+    objects: Mapping[str, bytes]
+    rows: Rows
+    """What the input has."""
+    complaints: list[str] = field(default_factory=list)
+    layouts: dict[tuple[str, str], pa.Schema] = field(default_factory=dict)
+
+    def demand(self, holds: bool, complaint: str) -> bool:
+        if not holds:
+            self.complaints.append(complaint)
+        return holds
+
+    def value(self, key: str) -> dict[str, Any]:
+        try:
+            value = json.loads(self.objects[key])
+        except (KeyError, ValueError):
+            value = None
+        return value if self.demand(isinstance(value, dict), f"{key} is missing or no JSON object") else {}
+
+    def records(self) -> dict[str, dict[str, Any]]:
+        """The commit records by unit."""
+        found = {}
+        for key in sorted(self.objects):
+            if key.startswith("_commits/"):
+                self.demand(key.endswith(".json"), f"{key} is no commit record")
+                record = self.value(key)
+                found[key.removeprefix("_commits/").removesuffix(".json")] = record
+                self.demand(f"_commits/{record.get('unit')}.json" == key, f"{key} is of another unit")
+        return found
+
+
+def read_folder(run: Path) -> dict[str, bytes]:
+    """All files below a run directory by their path in it."""
+    return {path.relative_to(run).as_posix(): path.read_bytes() for path in run.rglob("*") if path.is_file()}
+
+
+def read_input(path: Path, id_column: str = "id") -> Rows:
+    """The rows of a JSONL or CSV file: where each stands, and its id. One that has none is known by its place.
+
+    Not judged right: JSON objects that repeat a key, which lose their id.
+    """
+    rows: Rows = Counter()
+    for number, found in enumerate(_csv(path) if path.suffix.lower() == ".csv" else _jsonl(path)):
+        key = found.get(id_column) if isinstance(found, dict) else None
+        place = f"{path.name}#{number}"
+        known = (isinstance(key, str) and key) or (isinstance(key, int) and not isinstance(key, bool))
+        rows[place, NOT_STORABLE.sub("\ufffd", str(key)) if known else place] += 1
+    return rows
+
+
+def committed(objects: Mapping[str, bytes], rows: Rows) -> list[str]:
+    """What is wrong with a run that is to be committed; nothing if it is right."""
+    run = _Run(objects, rows)
+    manifest = run.value("manifest.json")
+    if not manifest:
+        return run.complaints
+    files = _listed(run, manifest, "the manifest")
+    records = run.records()
+    total: Counter[str] = Counter()
+    written: Rows = Counter()
+    for unit, record in records.items():
+        found = _unit(run, unit, record, total)
+        _disjoint(run, written, found, unit)
+        written.update(found)
+    _conserved(run, written, full=not manifest.get("incremental"))
+    named = [file for record in records.values() for file in record.get("files", ())]
+    key = json.dumps
+    same = Counter(key(file, sort_keys=True) for file in named) == Counter(key(file, sort_keys=True) for file in files)
+    run.demand(same, "the commit records and the manifest do not name the same files")
+    counts = {status: total[status] for status in STATUSES}
+    run.demand(manifest.get("counts") == counts, f"the manifest counts {manifest.get('counts')}, rows are {counts}")
+    told = manifest.get("documents")
+    run.demand(told == total.total(), f"the manifest tells {told} documents, there are {total.total()} rows")
+    run.demand(manifest.get("ids_digest") == _multiset(written), "the manifest's digest of ids is not that of the rows")
+    told = sum(record.get("tally", {}).get("documents", 0) for record in records.values())
+    run.demand(told == total.total(), f"commit records tell {told} documents, there are {total.total()} rows")
+    _left_over(run, {file.get("path") for file in files})
+    return run.complaints
+
+
+def uncommitted(objects: Mapping[str, bytes], rows: Rows) -> list[str]:
+    """What is wrong with a run that is not committed: its committed units must be whole, all the same."""
+    run = _Run(objects, rows)
+    run.demand("manifest.json" not in objects, "there is a manifest")
+    written: Rows = Counter()
+    for unit, record in run.records().items():
+        found = _unit(run, unit, record, Counter())
+        _disjoint(run, written, found, unit)
+        written.update(found)
+    _conserved(run, written, full=False)
+    return run.complaints
+
+
+def _unit(run: _Run, unit: str, record: Mapping[str, Any], total: Counter[str]) -> Rows:
+    """The rows of one unit, whose files are looked into."""
+    rows: Rows = Counter()
+    counts: Counter[str] = Counter()
+    for file in _listed(run, record, f"the record of unit {unit}"):
+        found = _file(run, file)
+        name = str(file.get("path", "")).rpartition("/")[2]
+        run.demand(name.startswith(f"{unit}-"), f"{file.get('path')} is named by unit {unit}")
+        rows.update(found)
+        counts[file["status"]] += len(found)
+    size = record.get("input", {}).get("rows")
+    run.demand(size == len(rows), f"unit {unit} has {size} rows, {len(rows)} are written")
+    run.demand(record.get("ids_digest") == _multiset(rows), f"unit {unit}: the digest of ids is not that of its rows")
+    told = {status: count for status, count in record.get("tally", {}).get("statuses", {}).items() if count}
+    run.demand(told == dict(counts), f"unit {unit}: its tally tells {told}, its rows are {dict(counts)}")
+    total.update(counts)
+    return Counter(rows)
+
+
+def _listed(run: _Run, holder: Mapping[str, Any], who: str) -> list[dict[str, Any]]:
+    """The descriptions of files in the manifest or a record, those that are none left out."""
+    members = {"path": str, "status": str, "schema": str, "rows": int, "bytes": int, "sha256": str}
+    listed = holder.get("files", [])
+    fine = [one for one in listed if all(isinstance(one.get(name), kind) for name, kind in members.items())]
+    run.demand(len(fine) == len(listed), f"{who} describes a file incompletely")
+    paths = Counter(one["path"] for one in fine)
+    run.demand(len(paths) == len(fine), f"{who} names a file twice")
+    return fine
+
+
+def _file(run: _Run, file: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The rows of one file, which is held against its description."""
+    path = file["path"]
+    folder = [unquote(part) for part in path.split("/")[:-1]]
+    run.demand(folder == [f"status={file['status']}", f"schema={file['schema']}"], f"{path} lies in the wrong folder")
+    run.demand(file["status"] in STATUSES, f"{path} has a status that there is not")
+    data = run.objects.get(path)
+    if data is None:
+        run.complaints.append(f"{path} is named and not there")
+        return []
+    run.demand(len(data) == file["bytes"], f"{path} has {len(data)} bytes, not {file['bytes']}")
+    run.demand(hashlib.sha256(data).hexdigest() == file["sha256"], f"{path} has another sha256")
+    try:
+        rows, schema = _table(data)
+    except (pa.ArrowException, OSError) as error:
+        run.complaints.append(f"{path} is no Parquet: {error}")
+        return []
+    layout = run.layouts.setdefault((file["status"], file["schema"]), schema)
+    run.demand(layout.equals(schema, check_metadata=True), f"{path} has another Arrow schema")
+    body = "document_text" if file["status"] == "rejected" else "record"
+    run.demand(body in layout.names, f"{path} has no column {body}")
+    run.demand(len(rows) == file["rows"], f"{path} has {len(rows)} rows, not {file['rows']}")
+    return rows
+
+
+@lru_cache(maxsize=64)
+def _table(data: bytes) -> tuple[list[tuple[str, str]], pa.Schema]:
+    """Source and id of each row of a file, and the file's layout."""
+    parquet = pq.ParquetFile(pa.BufferReader(data))
+    table = parquet.read(columns=["source", "document_id"])
+    columns = [table.column(name).to_pylist() for name in ("source", "document_id")]
+    rows = [(str(source).rpartition("/")[2], str(key)) for source, key in zip(*columns, strict=True)]
+    return rows, parquet.schema_arrow
+
+
+def _disjoint(run: _Run, before: Rows, found: Rows, unit: str) -> None:
+    twice = [row for row, count in found.items() if count > 1 or row in before]
+    run.demand(not twice, f"unit {unit}: {len(twice)} rows are written twice, such as {twice[:1]}")
+
+
+def _conserved(run: _Run, written: Rows, *, full: bool) -> None:
+    lost, more = run.rows - written, written - run.rows
+    run.demand(not (full and lost), f"{lost.total()} rows of the input are not written, such as {list(lost)[:1]}")
+    run.demand(not more, f"{more.total()} rows are written that the input does not have, such as {list(more)[:1]}")
+    had, has = Counter(key for _, key in run.rows.elements()), Counter(key for _, key in written.elements())
+    odd = [key for key, count in has.items() if count > had[key]]
+    run.demand(not odd, f"{len(odd)} ids stand in more rows than in the input, such as {odd[:1]}")
+
+
+def _left_over(run: _Run, named: set[Any]) -> None:
+    """A committed run holds nothing that was only needed on the way."""
+    for key in sorted(run.objects):
+        if key.startswith("status="):
+            run.demand(key in named, f"{key} is there and not named")
+        run.demand(not key.startswith("_journal/"), f"{key} is left in the journal")
+        run.demand(".tmp-" not in key, f"{key} is left of a write that broke off")
+    run.demand("duplicates.json" in run.objects, "duplicates.json is not there")
+
+
+def _multiset(rows: Rows) -> str:
+    """The sum of the ids' hashes, whatever their order (docs/output.md)."""
+    parts = (hashlib.sha256(key.encode()).digest()[:16] for _, key in rows.elements())
+    return f"{sum(int.from_bytes(part, 'big') for part in parts) % 2**128:032x}"
+
+
+def _jsonl(path: Path) -> Iterator[Any]:
+    for line in path.read_bytes().decode("utf-8-sig", "replace").split("\n"):
+        if line and not line.isspace():
+            try:
+                yield json.loads(line)
+            except ValueError:
+                yield None
+
+
+def _csv(path: Path) -> Iterator[Any]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        yield from csv.DictReader(file)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command; returns its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.crash.checker", description=__doc__)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("input", type=Path)
+    parser.add_argument("--id-column", default="id")
+    parser.add_argument("--uncommitted", action="store_true")
+    chosen = parser.parse_args(argv)
+    judge = uncommitted if chosen.uncommitted else committed
+    complaints = judge(read_folder(chosen.run), read_input(chosen.input, chosen.id_column))
+    print("\n".join(complaints) or "nothing is wrong")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""Ctrl-C and SIGTERM: what is in flight is finished and kept, the exit code says which, the same command goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from one_job import GRISTMILL, Bench
+
+from bench.chaos.judge import answers, outcomes
+from pipeline import cli
+
+DOCUMENTS = 48
+
+
+def start(bench: Bench, *arguments: str) -> subprocess.Popen[str]:
+    """The command in a session of its own: what a terminal sends goes to the whole of it."""
+    command = [*GRISTMILL, "run", str(bench.path), *arguments]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+
+
+def slow_job(bench: Bench, **safety: Any) -> None:
+    """One unit of many documents, of which a few are in flight at any time."""
+    bench.write([{"id": f"r{n}", "text": f"Shop {n}\nTOTAL EUR {n}.50"} for n in range(DOCUMENTS)])
+    bench.job["engine"] = {"engine": "sampler", "token_seconds": 0.03, "max_num_seqs": 2}
+    bench.job["sampling"] = {"max_tokens": 300}
+    bench.job["placement"] = {"unit_documents": DOCUMENTS}
+    bench.job["safety"] = safety
+
+
+def recorded(folder: Path) -> int:
+    """How many answers the engine has given so far."""
+    return sum(answers(folder).values())
+
+
+def wait_until(process: subprocess.Popen[str], true: Callable[[], bool], seconds: float = 120) -> None:
+    until = time.monotonic() + seconds
+    while not true():
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def end(process: subprocess.Popen[str], seconds: float) -> str:
+    try:
+        return process.communicate(timeout=seconds)[0]
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
+
+
+def test_sigterm_finishes_what_is_in_flight_and_nothing_is_asked_twice(bench: Bench) -> None:
+    slow_job(bench, drain_seconds=60)
+    recording = str(bench.folder / "recording")
+    process = start(bench, "--record", recording)
+    wait_until(process, lambda: recorded(bench.folder) >= 6)
+    process.terminate()
+    told = end(process, 90)
+    assert process.returncode == cli.TERMINATED, told
+    assert "Run the same command to continue" in told.replace("\n", " ")
+    assert "Traceback" not in told
+    kept = recorded(bench.folder)
+    assert 6 <= kept < DOCUMENTS
+    assert not list(bench.folder.glob("out/run=*/_commits/*.json")), "the one unit is not done"
+
+    del bench.job["engine"]["token_seconds"]  # speed is not identity
+    finished = bench.run("--record", recording)
+    assert finished.returncode == 0, finished.stderr
+    asked = answers(bench.folder)
+    assert len(asked) >= DOCUMENTS
+    assert set(asked.values()) == {1}, "a document that was finished before the end was asked again"
+    assert Counter(outcomes(bench.folder)) == Counter(f"r{n}" for n in range(DOCUMENTS))
+
+
+def test_a_second_ctrl_c_ends_at_once(bench: Bench) -> None:
+    slow_job(bench, drain_seconds=300)
+    bench.job["engine"] |= {"token_seconds": 2.0}  # nothing in flight will end soon
+    process = start(bench, "--record", str(bench.folder / "recording"))
+    wait_until(process, lambda: any(bench.folder.glob("recording/*.jsonl")))
+    os.killpg(process.pid, signal.SIGINT)
+    time.sleep(3)
+    assert process.poll() is None, "it did not wait for what is in flight"
+    os.killpg(process.pid, signal.SIGINT)
+    told = end(process, 30)
+    assert process.returncode == cli.INTERRUPTED, told
+    assert "Traceback" not in told
+
+
+@pytest.mark.parametrize("when", ["at once", "opened"])
+def test_ctrl_c_before_anything_runs_leaves_a_run_that_can_go_on(bench: Bench, when: str) -> None:
+    process = start(bench)
+    if when == "opened":
+        wait_until(process, lambda: any(bench.folder.glob("out/run=*/_lease/*")))
+    else:
+        time.sleep(2.5)
+    os.killpg(process.pid, signal.SIGINT)
+    told = end(process, 60)
+    assert process.returncode == cli.INTERRUPTED, told
+    assert "Traceback" not in told
+    finished = bench.run()
+    assert finished.returncode == 0, finished.stderr
+    assert set(outcomes(bench.folder)) == {"r1"}
