@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import quantiles
 from typing import Any
 
-from bench import machine
+from bench import grouping_lag, machine
 from bench.grouping_parts import Item, LeastLoaded, Measured, Run, documents, plans
 from pipeline.engines.chat import ChatTokenizer
 from pipeline.engines.models import resolve

@@ -42,6 +42,10 @@ def run(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start a new run although an unfinished one exists under other digests.")
     ] = False,
+    again: Annotated[
+        list[str] | None,
+        typer.Option(help="Incremental runs: take these again: rejected, degraded, engine (made by another), all."),
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show the log of Ray's workers and of vLLM.")] = False,
 ) -> None:
     """Run a job: read, extract, write Parquet, commit.
@@ -57,17 +61,20 @@ def run(
     """
     from pipeline import flow
     from pipeline.jobfile import load_job
+    from pipeline.runtime.since import AGAIN
 
     if verbose:
         os.environ["GRISTMILL_VERBOSE"] = "1"
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "INFO")
+    if unknown := set(again or ()) - set(AGAIN):
+        raise typer.BadParameter(f"{visible(min(unknown))} is not one of {', '.join(AGAIN)}", param_hint="--again")
     console = _console()
     job = load_job(job_path)
     watcher = _Watcher(console)
     signal.signal(signal.SIGTERM, _terminate)
     try:
         with watcher.reporter.live():
-            manifest = flow.run(job, watcher, record=record, fresh=fresh)
+            manifest = flow.run(job, watcher, record=record, fresh=fresh, again=again or ())
     except KeyboardInterrupt as signalled:
         word = "terminated" if isinstance(signalled, Terminated) else "interrupted"
         console.print(f"\n{word}. Documents finished so far are kept in {visible(job.output)}.", style="yellow")
@@ -89,12 +96,17 @@ class _Watcher:
         self._console = console
         self.reporter = Reporter(console)
         self._run: Any = None
+        self._where = ""
         self._nothing_to_do = False
 
     def __call__(self, event: str, value: Any) -> None:
         if event == "opened":
-            self._run = value
-            self._nothing_to_do = value.manifest() is not None
+            self._run, self._where = value, value.where
+        elif event == "done":
+            self._where, self._nothing_to_do = value, True
+        elif event == "compared":
+            if told := value.told():
+                self._console.print(visible(told), soft_wrap=True)
         elif event == "planned":
             self._planned(value)
         elif event == "scanned":
@@ -133,7 +145,7 @@ class _Watcher:
 
         if self._nothing_to_do:
             self._console.print(f"nothing to do: this run was committed on {visible(manifest.committed)}.")
-        self._console.print(summary(manifest, self._run.where))
+        self._console.print(summary(manifest, self._where))
 
 
 @app.command()

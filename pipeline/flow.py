@@ -11,7 +11,7 @@ import asyncio
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -22,10 +22,10 @@ from pipeline.job import ExtractConfig, JobConfig
 from pipeline.records import Attempt, Completion, Document, Draft, Manifest, Outcome, Prompt, Sampling
 from pipeline.runtime.commit import open_run
 from pipeline.runtime.identity import identity_of
-from pipeline.runtime.input import scan_once
 from pipeline.runtime.lease import held
 from pipeline.runtime.lookups import load_lookups, lookups_digest
 from pipeline.runtime.setup import Setup
+from pipeline.runtime.source import source_of
 from pipeline.runtime.store import open_store
 from pipeline.runtime.stream import stream
 from pipeline.schema.plan import DecodingPlan
@@ -43,7 +43,8 @@ from pipeline.steps.salvage import salvage
 from pipeline.steps.validate import validate
 
 Observer = Callable[[str, object], None]
-"""Called with what happens: ("opened", Run), ("planned", Plans), ("scanned", InputScan), ("progress", Tally)."""
+"""Called with what happens: ("compared", Source), then ("done", where the run lies), if nothing is to do, or ("opened",
+Run), ("planned", Plans), ("scanned", InputScan), ("progress", Tally)."""
 
 Trace = Callable[[str, object], None]
 """Called by `extract` with each step's name and what it made."""
@@ -138,45 +139,62 @@ class _Judge:
         return draft
 
 
-def run(job: JobConfig, observe: Observer, *, record: str | None = None, fresh: bool = False) -> Manifest:
+def run(
+    job: JobConfig,
+    observe: Observer,
+    *,
+    record: str | None = None,
+    fresh: bool = False,
+    again: Collection[str] = (),
+) -> Manifest:
     """Run a job to its committed manifest, or continue it, or find that it is done and do nothing.
 
     `record` names a directory to save completions in; `fresh` allows a new run although an unfinished one exists
-    under other digests.
+    under other digests; `again` is what an incremental run is to take again (`runtime.since.AGAIN`).
 
     Raises:
         GristmillError: a subclass that says what stopped the job. What was written so far is kept for a rerun.
     """
-    store = open_store(job.output)
-    found = scan_once(job.input, job.placement.unit_documents, store)
+    store, looked_up = open_store(job.output), lookups_digest(load_lookups(job))
+    source = source_of(job, looked_up, store, again)
+    found = source.scan(job.placement.unit_documents)
+    observe("compared", source)
+    if (last := source.done()) is not None:
+        return _nothing_to_do(*last, observe, record)
     planned = plans_of(job, filter(None, found.schema_counts))
     plans = planned.by_name
-    looked_up = lookups_digest(load_lookups(job))
-    identity = identity_of(job, found, plans, looked_up)
+    identity = identity_of(job, found, plans, looked_up, source.origin)
+    if (last := source.done(identity)) is not None:
+        return _nothing_to_do(*last, observe, record)
     this_run = open_run(job, identity, fresh=fresh)
-    observe("opened", this_run)
     if (manifest := this_run.manifest()) is not None:
-        if record is not None:
-            raise JobFileError(f"{this_run.where} is committed: nothing is left to record. Give another `slot`.")
         this_run.sweep_late()
-        return manifest
+        return _nothing_to_do(this_run.where, manifest, observe, record)
+    observe("opened", this_run)
     with held(this_run.store) as lease:
-        if (manifest := this_run.manifest()) is not None:  # whoever held the run before us finished it
-            return manifest
         if this_run.unit_documents != job.placement.unit_documents:
-            found = scan_once(job.input, this_run.unit_documents, store)  # the units that the run was cut into before
-            if identity_of(job, found, plans, looked_up) != identity:
+            found = source.scan(this_run.unit_documents)  # the units that the run was cut into before
+            if identity_of(job, found, plans, looked_up, source.origin) != identity:
                 raise InputError(f"{job.input.path} is being changed while it is read. Run again when it is complete.")
         observe("planned", planned)
         observe("scanned", found)
         done = this_run.committed_units()
-        recording = record and os.path.abspath(record)
-        setup = Setup(job, plans, this_run.store, identity.run_id, recording, extract, looked_up)
+        setup = Setup(
+            job, plans, this_run.store, identity.run_id, record and os.path.abspath(record), extract, looked_up
+        )
         with closing(stream([unit for unit in found.units if unit.id not in done], setup)) as tallies:
             for tally in tallies:
                 lease.check()
                 observe("progress", tally)
-        return this_run.commit(found, {name: plan.schema_digest for name, plan in plans.items()})
+        schemas = {name: plan.schema_digest for name, plan in plans.items()}
+        return this_run.commit(found, schemas, source.finish(this_run))
+
+
+def _nothing_to_do(where: str, manifest: Manifest, observe: Observer, record: str | None) -> Manifest:
+    if record is not None:
+        raise JobFileError(f"{where} is committed: nothing is left to record. Give another `slot`.")
+    observe("done", where)
+    return manifest
 
 
 async def _generate(

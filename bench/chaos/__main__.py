@@ -28,8 +28,9 @@ from bench.chaos.herd import Herd
 from bench.chaos.jobs import documents, job
 from bench.chaos.judge import Row, answers, check, different, outcomes, repeated
 from bench.chaos.nodes import Nodes
-from bench.chaos.story import KINDS, MODEL_KINDS, POLL_SECONDS, Round, plan_round
+from bench.chaos.story import KINDS, MODEL_KINDS, POLL_SECONDS, RETRIED, Round, plan_round
 
+ATTEMPTS = 3
 DOCUMENTS = {"sampler": 2000, "vllm": 60}
 
 
@@ -79,25 +80,31 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def undisturbed(folder: Path, rows: list[dict[str, Any]], chosen: argparse.Namespace) -> Undisturbed:
     """Run the job once in peace, for what its outcomes and its duration are."""
     prepare(folder, job("local", chosen.engine), rows)
-    herd = Herd()
-    nodes = Nodes(herd)
-    try:
-        command = Command(folder, nodes.environment, record=True)
-        while not command.engines_started() and command.process.poll() is None and command.seconds < chosen.limit:
-            time.sleep(POLL_SECONDS)
-        started = command.seconds
-        code = command.wait(chosen.limit)
-        seconds = command.seconds
-    finally:
-        herd.end()
-        nodes.remove()
+    for _ in range(ATTEMPTS):
+        code, started, command = _peace(folder, chosen.limit)
+        if code not in RETRIED:
+            break
     wrong = check(folder) if code == 0 else command.words()[-3000:]
     if wrong:
         sys.exit(f"the undisturbed run ended with {code}:\n{wrong}")
     comparable = chosen.engine == "sampler"
-    return Undisturbed(
-        seconds, started, command.answer_bytes(), outcomes(folder) if comparable else None, answers(folder)
-    )
+    found = outcomes(folder) if comparable else None
+    return Undisturbed(command.ended - command.started, started, command.answer_bytes(), found, answers(folder))
+
+
+def _peace(folder: Path, limit: float) -> tuple[int | None, float, Command]:
+    """One command on its own: its exit code, and the seconds until its engines started."""
+    herd = Herd()
+    nodes = Nodes(herd)
+    try:
+        command = Command(folder, nodes.environment, record=True)
+        while not command.engines_started() and command.process.poll() is None and command.seconds < limit:
+            time.sleep(POLL_SECONDS)
+        started = command.seconds
+        return command.wait(limit), started, command
+    finally:
+        herd.end()
+        nodes.remove()
 
 
 def play(

@@ -31,6 +31,7 @@ class Command:
     environment: Mapping[str, str]
     record: bool = False
     started: float = field(default_factory=time.monotonic)
+    ended: float = 0.0
 
     def __post_init__(self) -> None:
         number = len(list(self.folder.glob("command-*.log")))
@@ -66,8 +67,9 @@ class Command:
     def wait(self, seconds: float) -> int | None:
         """Its exit code, or None if it still runs after so many seconds from its start."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return self.process.wait(max(0.0, seconds - self.seconds))
-        return None
+            self.process.wait(max(0.0, seconds - self.seconds))
+        self.ended = time.monotonic()
+        return self.process.returncode
 
     def interrupt(self) -> None:
         """Ctrl-C in a terminal: the whole foreground group gets it."""

@@ -23,7 +23,9 @@ class Herd:
     and the kernel hands them to the nearest ancestor that asks for it (prctl(2), PR_SET_CHILD_SUBREAPER)."""
 
     def __init__(self) -> None:
+        """Takes SIGTERM for a plain end of this program, so that `end` is not left out."""
         _adopt_orphans(True)
+        self._before = signal.signal(signal.SIGTERM, _leave)
         self._me = psutil.Process()
         self._others = set(self._me.children())
 
@@ -50,6 +52,7 @@ class Herd:
             psutil.wait_procs(left, timeout=1.0)
         self._bury()
         _adopt_orphans(False)
+        signal.signal(signal.SIGTERM, self._before)
         return [_title(one) or str(one.pid) for one in self.all()]
 
     def _everyone(self) -> Iterator[psutil.Process]:
@@ -74,6 +77,10 @@ def kill(process: psutil.Process) -> bool:
     except psutil.NoSuchProcess:
         return False
     return True
+
+
+def _leave(_signal: int, _frame: object) -> None:
+    raise SystemExit(128 + signal.SIGTERM)
 
 
 def _adopt_orphans(adopt: bool) -> None:

@@ -16,6 +16,7 @@ import psutil
 from bench.chaos.herd import Herd, kill
 
 START_SECONDS = 90
+ATTEMPTS = 3
 OBJECT_STORE = 100_000_000
 
 
@@ -41,40 +42,56 @@ class Nodes:
         return mine
 
     def start(self, *, cpus: int = 2, gpus: int = 0) -> psutil.Process:
-        """Start the head if there is none, else a node that joins it; returns its raylet."""
+        """Start the head if there is none, else a node that joins it; returns its raylet. Tried again, since a node
+        that is not up in 30 s, as on a busy machine, gives up."""
+        said = ""
+        for _ in range(ATTEMPTS):
+            before = set(self._mine())
+            said = self._start(cpus, gpus)
+            new = [one for one in self._mine() if one not in before]
+            raylets = [one for one in new if one in self._herd.named("raylet")]
+            if not said and len(raylets) == 1:
+                self.raylets.append(raylets[0])
+                return raylets[0]
+            for one in new:
+                kill(one)
+            self._port = self._port if self.raylets else 0
+        raise RuntimeError(f"ray start failed:\n{said[-3000:]}")
+
+    def _start(self, cpus: int, gpus: int) -> str:
+        """One try; returns what it said if it failed."""
         own = ["--min-worker-port", "0", "--max-worker-port", "0", "--temp-dir", str(self.folder)]
         size = ["--num-cpus", str(cpus), "--num-gpus", str(gpus), "--object-store-memory", str(OBJECT_STORE)]
-        if self._port:
+        if self.raylets:
             where = ["--address", f"127.0.0.1:{self._port}"]
         else:
             self._port = _free_port()
             where = ["--head", "--port", str(self._port), "--include-dashboard", "false"]
         command = [sys.executable, "-m", "ray.scripts.scripts", "start", *where, *own, *size, "--disable-usage-stats"]
         environment = {name: value for name, value in self.environment.items() if name != "RAY_ADDRESS"}
-        log = self.folder / f"start-{len(self.raylets)}.log"
+        log = self.folder / "start.log"
         with log.open("wb") as file:
             # Not through a pipe: the daemons would hold it open.
             done = subprocess.run(
                 command, env=environment, stdout=file, stderr=subprocess.STDOUT, timeout=START_SECONDS, check=False
             )
-        found = [one for one in self._herd.named("raylet") if str(self.folder) in " ".join(one.cmdline())]
-        new = [one for one in found if one not in self.raylets]
-        if done.returncode or len(new) != 1:
-            raise RuntimeError(f"ray start failed ({done.returncode}):\n{log.read_text(errors='replace')[-3000:]}")
-        self.raylets.append(new[0])
-        return new[0]
+        return (log.read_text(errors="replace") or "no word") if done.returncode else ""
+
+    def _mine(self) -> list[psutil.Process]:
+        """Daemons of this cluster."""
+        return [one for one in self._herd.all() if str(self.folder) in " ".join(_command(one))]
 
     def is_up(self) -> bool:
         """Whether the head and what it coordinates live."""
-        servers = [one for one in self._herd.named("gcs_server") if str(self.folder) in " ".join(one.cmdline())]
-        return bool(servers) and bool(self.raylets) and self.raylets[0] in self._herd.all()
+        alive = self._mine()
+        servers = [one for one in self._herd.named("gcs_server") if one in alive]
+        return bool(servers) and bool(self.raylets) and self.raylets[0] in alive
 
     def drop(self) -> None:
         """Forget a cluster that lost its head; the next `start` makes a new one. What is left of the old one is
         killed, as a cluster manager does with the machines of a dead cluster."""
-        for one in self._herd.all():
-            if str(self.folder) in " ".join(_command(one)):
-                kill(one)
+        for one in self._mine():
+            kill(one)
         self._port = 0
         self.raylets = []
 

@@ -14,7 +14,9 @@ from bench.chaos.command import Command, committed_units, is_committed, prepare
 from bench.chaos.herd import Herd, kill
 from bench.chaos.nodes import Nodes
 
-BUSY = 9
+RETRIED = (8, 9)
+"""Exit codes that no killing need explain: the machine was too busy for Ray to start, or for the death of the driver
+before to be seen."""
 POLL_SECONDS = 0.05
 APPEAR_SECONDS = 30.0
 """How long a victim that is not there yet is waited for."""
@@ -140,7 +142,7 @@ class Round:
         disturbed = len(self._told.kills) > before
         if code == 0 and not is_committed(self._folder):
             self._told.failure = f"a command ended well without a manifest:\n{command.words()[-2000:]}"
-        elif code not in (0, BUSY) and not disturbed:
+        elif code not in (0, *RETRIED) and not disturbed:
             self._told.failure = f"a command ended by itself with {code}:\n{command.words()[-2000:]}"
         elif len(self._told.exit_codes) > 2 * len(self._plan.killings) + 2:
             self._told.failure = f"still not committed after {len(self._told.exit_codes)} commands"

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections import deque
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,20 +29,24 @@ REQUEUES = 64
 
 LOOK_SECONDS = 1.0
 
+KNOWN_SECONDS = 2.0
+"""How long what a replica told of other callers counts. Without an answer from it for longer, it may be idle by now."""
+
 
 @dataclass(slots=True)
 class _Member:
-    """A replica as this pool sees it. `life` counts how often it was lost."""
+    """A replica as this pool sees it. `life` counts how often it was lost, `heard` is when it told of `others`."""
 
     replica: Replica
     serves: bool = False
     life: int = 0
     own: int = 0
     others: int = 0
+    heard: float = float("-inf")
 
     @property
     def load(self) -> int:
-        return self.own + self.others
+        return self.own + (self.others if time.monotonic() - self.heard < KNOWN_SECONDS else 0)
 
 
 @dataclass(slots=True, eq=False)
@@ -124,7 +129,7 @@ class PoolEngine:
             life = member.life
             try:
                 completion, others = await member.replica.generate(key, prompt, plan.digest, sampling)
-                member.others = max(0, others - (member.own - 1))
+                member.others, member.heard = max(0, others - (member.own - 1)), time.monotonic()
                 self._affinity.answered(document, member.replica.name)
                 return completion
             except ReplicaGone:

@@ -20,7 +20,7 @@ from pipeline.runtime.stop import Counts, describe, finding
 
 REASONS = 5
 REASON_LENGTH = 1000
-POISON_IN_A_ROW = 8
+POISON_IN_A_ROW = 4
 """So many documents of one process may be found to be poison one after the other, as where bad ones stand next to each
 other, before its deaths count as those of a process that cannot work at all."""
 

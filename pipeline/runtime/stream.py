@@ -26,6 +26,7 @@ from pipeline.runtime.fleet import Fleet
 from pipeline.runtime.input import Unit
 from pipeline.runtime.pilot import Pilot, choose
 from pipeline.runtime.setup import Setup
+from pipeline.runtime.stop import stop_message
 
 if TYPE_CHECKING:
     import ray.data
@@ -34,6 +35,8 @@ POLL_SECONDS = 1.0
 CONTROL_SECONDS = 60.0
 MAX_DEATHS = 3
 """Ray restarts a dead process for ever. This many deaths without a document that lives through end the job."""
+MAX_UNIT_DEATHS = 200
+"""Deaths since a unit was last committed. A unit of 1,000 documents may hold some poison, at three deaths each."""
 MAX_CALLS = 64
 """Units that a process works on at once, however small they are."""
 
@@ -60,7 +63,7 @@ def stream(units: Sequence[Unit], setup: Setup) -> Generator[Tally, None, None]:
     look = _look(control)
     yield Tally.from_json(look.total)
     if look.stopped:
-        raise StoppedError("\n".join(look.stopped.values()))
+        raise StoppedError(stop_message(look.stopped))
 
 
 def _turn(
@@ -73,7 +76,7 @@ def _turn(
     else:
         check_gpus(setup)
     try:
-        running = _Running(_dataset(rows, units, setup, backend, (control, fleet and fleet.pool())))
+        running = _Running(_dataset(rows, units, setup, backend, (control, fleet.pool() if fleet else None)))
         yield from _follow(running, setup, control, fleet)
     finally:
         if fleet is not None:
@@ -117,11 +120,16 @@ class _Running:
 
 def _check(look: Look, setup: Setup) -> None:
     """Raises what ends a job that gets nowhere."""
+    told = f" The last one's words: {look.reasons[-1]}" if look.reasons else ""
     if look.deaths > MAX_DEATHS:
-        told = f" The last one's words: {look.reasons[-1]}" if look.reasons else ""
         raise EngineError(
-            f"a process of the job died {look.deaths} times, and no document came through it in between.{told} Is the "
-            "machine out of memory? --verbose shows the log; what was committed is kept."
+            f"one process of the job died {look.deaths} times in a row, and no document came through in between.{told} "
+            "Is the machine out of memory? --verbose shows the log; what was committed is kept."
+        )
+    if look.unit_deaths > MAX_UNIT_DEATHS:
+        raise EngineError(
+            f"processes of the job died {look.unit_deaths} times since a unit was last committed.{told} What was "
+            "committed and saved is kept: run the same command to continue when the cause is mended."
         )
     if look.idle_seconds > setup.job.safety.stall_seconds:
         raise StalledError(

@@ -13,7 +13,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -93,21 +93,17 @@ def committed(objects: Mapping[str, bytes], rows: Rows) -> list[str]:
     total: Counter[str] = Counter()
     written: Rows = Counter()
     for unit, record in records.items():
-        found = _unit(run, unit, record, total)
-        _disjoint(run, written, found, unit)
-        written.update(found)
+        _add(run, written, _unit(run, unit, record, total), unit)
     _conserved(run, written, full=not manifest.get("incremental"))
     named = [file for record in records.values() for file in record.get("files", ())]
-    key = json.dumps
-    same = Counter(key(file, sort_keys=True) for file in named) == Counter(key(file, sort_keys=True) for file in files)
-    run.demand(same, "the commit records and the manifest do not name the same files")
+    run.demand(_lines(named) == _lines(files), "the commit records and the manifest do not name the same files")
     counts = {status: total[status] for status in STATUSES}
     run.demand(manifest.get("counts") == counts, f"the manifest counts {manifest.get('counts')}, rows are {counts}")
-    told = manifest.get("documents")
-    run.demand(told == total.total(), f"the manifest tells {told} documents, there are {total.total()} rows")
+    told, count = manifest.get("documents"), total.total()
+    run.demand(told == count, f"the manifest tells {told} documents, there are {count} rows")
     run.demand(manifest.get("ids_digest") == _multiset(written), "the manifest's digest of ids is not that of the rows")
     told = sum(record.get("tally", {}).get("documents", 0) for record in records.values())
-    run.demand(told == total.total(), f"commit records tell {told} documents, there are {total.total()} rows")
+    run.demand(told == count, f"commit records tell {told} documents, there are {count} rows")
     _left_over(run, {file.get("path") for file in files})
     return run.complaints
 
@@ -118,9 +114,7 @@ def uncommitted(objects: Mapping[str, bytes], rows: Rows) -> list[str]:
     run.demand("manifest.json" not in objects, "there is a manifest")
     written: Rows = Counter()
     for unit, record in run.records().items():
-        found = _unit(run, unit, record, Counter())
-        _disjoint(run, written, found, unit)
-        written.update(found)
+        _add(run, written, _unit(run, unit, record, Counter()), unit)
     _conserved(run, written, full=False)
     return run.complaints
 
@@ -135,13 +129,13 @@ def _unit(run: _Run, unit: str, record: Mapping[str, Any], total: Counter[str]) 
         run.demand(name.startswith(f"{unit}-"), f"{file.get('path')} is named by unit {unit}")
         rows.update(found)
         counts[file["status"]] += len(found)
-    size = record.get("input", {}).get("rows")
-    run.demand(size == len(rows), f"unit {unit} has {size} rows, {len(rows)} are written")
+    size, there = record.get("input", {}).get("rows"), counts.total()
+    run.demand(size == there, f"unit {unit} has {size} rows, {there} are written")
     run.demand(record.get("ids_digest") == _multiset(rows), f"unit {unit}: the digest of ids is not that of its rows")
     told = {status: count for status, count in record.get("tally", {}).get("statuses", {}).items() if count}
     run.demand(told == dict(counts), f"unit {unit}: its tally tells {told}, its rows are {dict(counts)}")
     total.update(counts)
-    return Counter(rows)
+    return rows
 
 
 def _listed(run: _Run, holder: Mapping[str, Any], who: str) -> list[dict[str, Any]]:
@@ -157,10 +151,10 @@ def _listed(run: _Run, holder: Mapping[str, Any], who: str) -> list[dict[str, An
 
 def _file(run: _Run, file: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The rows of one file, which is held against its description."""
-    path = file["path"]
+    path, status, schema = file["path"], file["status"], file["schema"]
     folder = [unquote(part) for part in path.split("/")[:-1]]
-    run.demand(folder == [f"status={file['status']}", f"schema={file['schema']}"], f"{path} lies in the wrong folder")
-    run.demand(file["status"] in STATUSES, f"{path} has a status that there is not")
+    run.demand(folder == [f"status={status}", f"schema={schema}"], f"{path} lies in the wrong folder")
+    run.demand(status in STATUSES, f"{path} has a status that there is not")
     data = run.objects.get(path)
     if data is None:
         run.complaints.append(f"{path} is named and not there")
@@ -168,13 +162,13 @@ def _file(run: _Run, file: Mapping[str, Any]) -> list[tuple[str, str]]:
     run.demand(len(data) == file["bytes"], f"{path} has {len(data)} bytes, not {file['bytes']}")
     run.demand(hashlib.sha256(data).hexdigest() == file["sha256"], f"{path} has another sha256")
     try:
-        rows, schema = _table(data)
+        rows, found = _table(data)
     except (pa.ArrowException, OSError) as error:
         run.complaints.append(f"{path} is no Parquet: {error}")
         return []
-    layout = run.layouts.setdefault((file["status"], file["schema"]), schema)
-    run.demand(layout.equals(schema, check_metadata=True), f"{path} has another Arrow schema")
-    body = "document_text" if file["status"] == "rejected" else "record"
+    layout = run.layouts.setdefault((status, schema), found)
+    run.demand(layout.equals(found, check_metadata=True), f"{path} has another Arrow schema")
+    body = "document_text" if status == "rejected" else "record"
     run.demand(body in layout.names, f"{path} has no column {body}")
     run.demand(len(rows) == file["rows"], f"{path} has {len(rows)} rows, not {file['rows']}")
     return rows
@@ -185,14 +179,14 @@ def _table(data: bytes) -> tuple[list[tuple[str, str]], pa.Schema]:
     """Source and id of each row of a file, and the file's layout."""
     parquet = pq.ParquetFile(pa.BufferReader(data))
     table = parquet.read(columns=["source", "document_id"])
-    columns = [table.column(name).to_pylist() for name in ("source", "document_id")]
-    rows = [(str(source).rpartition("/")[2], str(key)) for source, key in zip(*columns, strict=True)]
+    rows = [(str(row["source"]).rpartition("/")[2], str(row["document_id"])) for row in table.to_pylist()]
     return rows, parquet.schema_arrow
 
 
-def _disjoint(run: _Run, before: Rows, found: Rows, unit: str) -> None:
-    twice = [row for row, count in found.items() if count > 1 or row in before]
+def _add(run: _Run, written: Rows, found: Rows, unit: str) -> None:
+    twice = [row for row, count in found.items() if count > 1 or row in written]
     run.demand(not twice, f"unit {unit}: {len(twice)} rows are written twice, such as {twice[:1]}")
+    written.update(found)
 
 
 def _conserved(run: _Run, written: Rows, *, full: bool) -> None:
@@ -212,6 +206,10 @@ def _left_over(run: _Run, named: set[Any]) -> None:
         run.demand(not key.startswith("_journal/"), f"{key} is left in the journal")
         run.demand(".tmp-" not in key, f"{key} is left of a write that broke off")
     run.demand("duplicates.json" in run.objects, "duplicates.json is not there")
+
+
+def _lines(files: Iterable[Any]) -> list[str]:
+    return sorted(json.dumps(file, sort_keys=True) for file in files)
 
 
 def _multiset(rows: Rows) -> str:

@@ -17,6 +17,8 @@ from pipeline.runtime.work import UnitWorker
 from pipeline.schema.plan import DecodingPlan
 from tests.crash.small_job import SmallJob, answer_to
 
+IN_FLIGHT = 2
+
 
 class Oracle:
     """An engine that answers at once, and always the same; it counts what it is asked."""
@@ -75,7 +77,7 @@ async def _work(small: SmallJob, store: Store, engine: Engine, done: set[str]) -
         return engine
 
     guard = Guard("p", calls)
-    worker = UnitWorker(small.setup(store), started, guard, calls, 2, offload=at_once)
+    worker = UnitWorker(small.setup(store), started, guard, calls, IN_FLIGHT, offload=at_once)
     for unit in small.found.units:
         if unit.id not in done:
             assert await worker.work(unit) == "committed"

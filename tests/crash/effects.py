@@ -13,10 +13,12 @@ from typing import Any, Literal
 
 from pipeline.runtime.store import Entry, Store
 
-Mode = Literal["die before", "die after", "fail before", "fail after"]
-MODES: tuple[Mode, ...] = ("die before", "die after", "fail before", "fail after")
+Mode = Literal["die before", "die after", "fail before", "fail after", "fail late"]
+MODES: tuple[Mode, ...] = ("die before", "die after", "fail before", "fail after", "fail late")
+"""The last one: the call fails, and takes effect when the process has ended. A request was still on its way."""
+
 LOOKS = ("get", "size", "list")
-"""These change nothing, so what goes wrong before them is what goes wrong after them."""
+"""These change nothing, so it does not matter whether something goes wrong before or after them."""
 
 
 class DeathError(BaseException):
@@ -31,7 +33,13 @@ class Process:
         self.calls: list[str] = []
         self.dead = False
         self._point, self._mode = point, mode
+        self._late: list[Callable[[], Any]] = []
         self._lock = threading.Lock()
+
+    def end(self) -> None:
+        """It has ended; what it sent still arrives."""
+        for perform in self._late:
+            perform()
 
     def call(self, name: str, key: str, perform: Callable[[], Any]) -> Any:
         """Perform a call, unless it goes wrong."""
@@ -41,7 +49,8 @@ class Process:
             self.calls.append(f"{name} {key}")
             self.dead = mine and self._mode == "die before"
         self._alive()
-        if mine and self._mode == "fail before":
+        if mine and self._mode in ("fail before", "fail late"):
+            self._late += [perform] * (self._mode == "fail late")
             raise OSError(errno.EIO, f"{name} failed")
         made = perform()
         if mine and self._mode == "fail after":

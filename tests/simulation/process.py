@@ -1,99 +1,178 @@
-"""Processes that can be killed at any moment, and the weather that they live in."""
+"""One life of a worker process: the real UnitWorker and Guard, with an engine that plays what the seed says."""
 
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import Callable, Coroutine
-from typing import Any
+import contextvars
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
-from tests.simulation.fibers import carry
+from pipeline.engines.watch import WatchedEngine
+from pipeline.errors import EngineError
+from pipeline.records import Completion, Document, Outcome, Prompt, Sampling
+from pipeline.runtime.control import Orders
+from pipeline.runtime.guard import Guard
+from pipeline.runtime.input import Unit
+from pipeline.runtime.ledger import Verdict
+from pipeline.runtime.setup import Setup
+from pipeline.runtime.work import EngineLostError, UnitWorker
+from pipeline.schema.plan import DecodingPlan
+from tests.simulation.material import extract
+from tests.simulation.strands import DeadError, offload
+from tests.simulation.weather import STALL_SECONDS
+
+if TYPE_CHECKING:
+    from tests.simulation.driver import Driver
+    from tests.simulation.world import World
+
+Item = tuple[Unit, tuple[int, ...]]
+"""A unit to be worked on; with rows: its part in the pilot."""
+
+_begun: contextvars.ContextVar[float] = contextvars.ContextVar("begun")
+CALL_SECONDS, LOST_SECONDS = 0.005, 30.0
 
 
-class DeathError(BaseException):
-    """The process is dead. Not an Exception: no code is there that could handle it."""
+class Calls:
+    """The way to the control of a driver."""
 
+    def __init__(self, world: World, driver: Driver, process: Process) -> None:
+        self._world, self._driver, self._process = world, driver, process
 
-class Weather:
-    """How slow and unreliable everything is, until `calm`: from then on nothing fails any more."""
+    async def born(self, process: str, node: str) -> None:
+        await self._ask("born", process, node)
 
-    def __init__(self, dice: random.Random, loop: asyncio.AbstractEventLoop) -> None:
-        self._dice, self.loop = dice, loop
-        self.calm = dice.choice([5.0, 20.0, 60.0])
-        self._failing = dice.choice([0.0, 0.0, 0.01, 0.05])
-        self._slow = dice.choice([0.0, 0.02, 0.1])
+    async def missed(self, process: str, key: str) -> None:
+        await self._ask("missed", process, key)
 
-    @property
-    def rough(self) -> bool:
-        return self.loop.time() < self.calm
+    async def begin(
+        self, process: str, keys: Sequence[str], ended: Sequence[str] = (), together: bool = False
+    ) -> Mapping[str, tuple[Verdict, int]]:
+        found: Mapping[str, tuple[Verdict, int]] = await self._ask("begin", process, keys, ended, together)
+        return found
 
-    def latency(self) -> float:
-        """Seconds that one way of a request takes."""
-        if self.rough and self._dice.random() < self._slow:
-            return self._dice.uniform(0.1, 15.0)
-        return self._dice.uniform(0.001, 0.05)
+    async def report(
+        self,
+        process: str,
+        schemas: Mapping[str, Mapping[str, Any]],
+        done_units: int = 0,
+        reason: str = "",
+        pilot: bool = False,
+    ) -> Orders:
+        orders: Orders = await self._ask("report", process, schemas, done_units, reason, pilot)
+        return orders
 
-    def late(self) -> float:
-        """Seconds after which a request takes effect that nobody waits for."""
-        return self._dice.uniform(0.0, 40.0)
+    async def gate(self, schema: str) -> Literal["open", "wait", "stopped"]:
+        state: Literal["open", "wait", "stopped"] = await self._ask("gate", schema)
+        return state
 
-    def fails(self) -> bool:
-        return self.rough and self._dice.random() < self._failing
+    async def _ask(self, name: str, *arguments: Any) -> Any:
+        await self._way()
+        made = getattr(self._driver.control, name)(*arguments)
+        await self._way()
+        return made
 
-    def half(self) -> bool:
-        return self._dice.random() < 0.5
+    async def _way(self) -> None:
+        seconds = LOST_SECONDS if self._process.detached else CALL_SECONDS
+        await asyncio.sleep(self._world.dice.expovariate(1 / seconds))
+        if self._process.dead:
+            raise DeadError
+        if self._driver.gone or self._process.detached:
+            raise EngineError("the job's control is gone")
 
 
 class Process:
-    """One life of a process. `detached`: others take it for dead, and it does not know."""
+    """Dead means: nothing of it does anything any more. Detached: all take it for dead, while it goes on by itself."""
 
-    def __init__(self, name: str, weather: Weather, tell: Callable[[str], None]) -> None:
-        self.name, self.weather = name, weather
+    def __init__(self, world: World, driver: Driver, name: str, node: str) -> None:
+        self.world, self.driver, self.name, self.node = world, driver, name, node
         self.dead = self.detached = False
-        self._tell = tell
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self.death = asyncio.Event()
+        self.died_at = float("inf")
+        self.ended = asyncio.Event()
+        self.items: set[asyncio.Task[Any]] = set()
+        self.calls = Calls(world, driver, self)
+        self._engine = Engine(self)
+        self._watched = WatchedEngine(self._engine, STALL_SECONDS, clock=world.loop.time)
+        job = driver.job
+        setup = Setup(job, world.material.plans, driver.store, world.material.identity.run_id, None, self._extract)
+        guard = Guard(name, self.calls)
+        in_flight = world.weather.in_flight
+        self._worker = UnitWorker(setup, self._start, guard, self.calls, in_flight, offload=partial(offload, self))
 
-    def alive(self) -> None:
-        """Raises DeathError if it is not."""
+    async def do(self, item: Item) -> None:
+        """Work on an item, as ExtractActor does."""
+        unit, rows = item
+        _begun.set(self.world.loop.time())
+        try:
+            await (self._worker.pilot(unit, rows) if rows else self._worker.work(unit))
+        except EngineLostError as error:
+            await self.calls.report(self.name, {}, reason=str(error))
+            if self._engine.faulty:
+                self.world.blame(self)
+            self.die()
+            raise DeadError from error
+
+    def die(self) -> None:
+        """At once, and for good. What it had sent to the storage may still arrive."""
         if self.dead:
-            raise DeathError
+            return
+        self.dead = True
+        self.died_at = min(self.died_at, self.world.loop.time())
+        self.ended.set()
+        for task in self.items:
+            task.cancel()
 
-    def told(self, what: str) -> None:
-        self._tell(f"{self.name}: {what}")
+    def detach(self) -> None:
+        """Nobody hears of it any more, but the storage, until it dies indeed."""
+        self.detached = True
+        self.died_at = self.world.loop.time()
+        self.ended.set()
+        self.world.loop.call_later(self.world.dice.random() * 60, self.die)
 
-    def later(self, seconds: float, perform: Callable[[], Any], what: str) -> None:
-        """Something that happens whatever becomes of the process."""
+    async def _start(self) -> WatchedEngine:
+        return self._watched
 
-        def happen() -> None:
-            perform()
-            self.told(f"late: {what}")
-
-        self.weather.loop.call_later(seconds, happen)
-
-    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """A task that dies with the process."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
-    async def offload(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """As `asyncio.to_thread`: whoever waits may be cancelled, the thread goes on."""
-        self.alive()
-        thread = asyncio.get_running_loop().create_task(carry(function, *arguments))
-        thread.add_done_callback(_heard)
-        return await asyncio.shield(thread)
-
-    def kill(self, why: str) -> None:
-        if not self.dead:
-            self.told(f"dies: {why}")
-            self.dead = True
-            self.death.set()
-            for task in sorted(self._tasks, key=lambda task: int(task.get_name().partition(" ")[0])):
-                task.cancel()
+    async def _extract(self, document: Document, plan: DecodingPlan, engine: Any, config: Any) -> Outcome:
+        outcome = self.world.outcome_of(await extract(document, plan, engine, config))
+        if self.dead:
+            raise DeadError
+        self.world.history.append((document.source, self, _begun.get(), self.world.loop.time(), outcome))
+        return outcome
 
 
-def _heard(task: asyncio.Task[Any]) -> None:
-    if not task.cancelled():
-        task.exception()
+class Engine:
+    """Answers after a while; dies, sticks, aborts; some documents kill it or make it stick, whenever it has them."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._lost = self._stuck = False
+        self.faulty = False
+        """It failed by itself, whatever document it had."""
+
+    async def start(self, plans: Sequence[DecodingPlan]) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def generate(self, prompt: Prompt, plan: DecodingPlan, sampling: Sampling) -> Completion:
+        world, text = self._process.world, prompt.user
+        await asyncio.sleep(world.dice.expovariate(1 / world.weather.answer_seconds))
+        if self._process.dead:
+            raise DeadError
+        if text in world.poison:
+            self._process.die()
+            raise DeadError
+        chance = world.dice.random()
+        if chance < world.weather.engine_deaths:
+            self.faulty = True
+            if world.dice.random() < 0.7:
+                self._lost = True
+            else:
+                self._stuck = True
+        if self._stuck or text in world.sticky:
+            self._stuck = True
+            await asyncio.Event().wait()
+        if self._lost:
+            raise EngineError("the engine died")
+        if world.dice.random() < world.weather.aborts:
+            return Completion("", world.dice.choice(["abort", "length"]), constrained=False)
+        return Completion(text, "stop", constrained=False)

@@ -61,17 +61,18 @@ class Window:
         self._prefix = prefix
         self._scale = scale
         self._groups: dict[str, Group] = {}
+        self._complete: list[Group] = []
         self._full = self._start = 0
 
     def add(self, row: Row, schema: str, part: int) -> Sequence[Group]:
-        """Put a row, with its part of a digest of ids, into its group. Returns groups that are complete."""
-        complete: list[Group] = []
-        if self._groups and (self._rows >= self._full or (row.end - self._start) * self._scale > _WINDOW_BYTES):
-            complete += self.rest()
+        """Put a row, with its part of a digest of ids, into its group. Returns the groups of a window that is over."""
+        over: list[Group] = []
+        if self._rows >= self._full or (row.end - self._start) * self._scale > _WINDOW_BYTES:
+            over += self.rest()
         size = (row.end - row.start) * self._scale
         group = self._groups.get(schema)
         if group is not None and group.size + size > UNIT_BYTES:
-            complete.append(self._groups.pop(schema))
+            over += self._cut(schema)
             group = None
         if group is None:
             group = self._begun(row, schema)
@@ -82,13 +83,19 @@ class Window:
         group.numbers.append(row.number)
         self._rows += 1
         if len(group.numbers) == group.most:
-            complete.append(self._groups.pop(schema))
-        return complete
+            over += self._cut(schema)
+        return over
 
     def rest(self) -> list[Group]:
-        """All groups, in the order in which they began; none is left."""
-        groups, self._groups = self._groups, {}
-        return list(groups.values())
+        """All groups, by their first rows; none is left."""
+        groups = sorted((*self._complete, *self._groups.values()), key=lambda group: group.numbers[0])
+        self._complete, self._groups = [], {}
+        return groups
+
+    def _cut(self, schema: str) -> list[Group]:
+        """Let a group be complete; with no other one that grows, the window is over."""
+        self._complete.append(self._groups.pop(schema))
+        return [] if self._groups else self.rest()
 
     def _begun(self, row: Row, schema: str) -> Group:
         size = size_of(self._fixed, self._rows)

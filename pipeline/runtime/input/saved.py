@@ -15,8 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
+from pipeline import __version__
 from pipeline.job import InputConfig
-from pipeline.runtime.input.locate import InputFile, Located, locate
+from pipeline.runtime.input.locate import InputFile, Located, Place, locate
 from pipeline.runtime.input.scan import scan
 from pipeline.runtime.input.units import InputScan, Unit
 from pipeline.runtime.store import Store
@@ -24,7 +25,7 @@ from pipeline.schema.fingerprint import digest
 
 SCANS = "_scans"
 VERSION = 2
-"""Of how an input is cut. Members of units and scans need no new one: objects name theirs."""
+"""Of how an input is cut. Other members of units or scans need no new one: objects name theirs."""
 
 _SHARED = ("id", "format", "base")
 _UNIT = tuple(member.name for member in fields(Unit) if member.name not in _SHARED)
@@ -42,13 +43,13 @@ def scan_once(config: InputConfig, unit_documents: int | None, store: Store) -> 
         InputError: as `scan`.
     """
     located = locate(config)
-    key = _key(located, config, unit_documents)
+    key = key_of(located, config, unit_documents)
     if key is None:
         return scan(config, unit_documents)
     if (found := load(store, key, located)) is not None:
         return found
     found = scan(config, unit_documents)
-    if _key(locate(config), config, unit_documents) == key:  # nothing was written while it was read
+    if key_of(locate(config), config, unit_documents) == key:  # nothing was written while it was read
         save(store, key, found)
     return found
 
@@ -71,32 +72,24 @@ def load(store: Store, key: str, located: Located) -> InputScan | None:
         return None
 
 
-def _key(located: Located, config: InputConfig, unit_documents: int | None) -> str | None:
+def key_of(located: Located, config: InputConfig, unit_documents: int | None) -> str | None:
     """Where a scan is kept: which input and how it is cut, then the state that its files are in. None if some file does
     not tell when it was written."""
     if any(file.mtime < 0 for file in located.files):
         return None
     place = located.place
-    # `base` is part of units, and tells one root from another only together with the working directory.
-    cut = [VERSION, config.model_dump(mode="json", exclude={"path"}), config.path.partition("://")[0], unit_documents]
+    cut = [VERSION, __version__, config.model_dump(mode="json", exclude={"path"}), unit_documents]
     where = [str(place.filesystem.type_name), place.root, place.base, located.format]
-    return f"{SCANS}/{digest([cut, where])}-{digest(list(_states(located)))}.json.gz"
+    states = [[file.path, file.size, file.mtime, _changed(file, place)] for file in located.files]
+    return f"{SCANS}/{digest([cut, where])}-{digest(states)}.json.gz"
 
 
-def _states(located: Located) -> Iterator[list[str | int]]:
-    for file in located.files:
-        yield [file.path, file.size, file.mtime, *_inode(located, file)]
-
-
-def _inode(located: Located, file: InputFile) -> tuple[int, ...]:
-    """Of a local file, what changes with it even if its time is set back, as copying tools do."""
-    if not located.place.local:
-        return ()
+def _changed(file: InputFile, place: Place) -> int:
+    """When a local file was last changed, which no tool sets back as copying tools do with the time that is shown."""
     try:
-        found = os.stat(located.place.full(file.path))
+        return os.stat(place.full(file.path)).st_ctime_ns if place.local else 0
     except OSError:  # it has just gone, which whoever reads it will tell
-        return (-1,)
-    return found.st_ino, found.st_ctime_ns
+        return -1
 
 
 def _lines(found: InputScan) -> Iterator[bytes]:

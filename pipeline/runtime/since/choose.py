@@ -15,6 +15,7 @@ from typing import Any
 
 from pipeline.errors import OutputError, RunChangedError
 from pipeline.job import JobConfig
+from pipeline.records import Manifest
 from pipeline.runtime.commit import Run
 from pipeline.runtime.gather import gather
 from pipeline.runtime.identity import Identity, work_of
@@ -38,7 +39,7 @@ from pipeline.runtime.since.entries import (
 from pipeline.runtime.since.index import INDEX, SUPERSEDED, Parts, index_schema, read_parts, superseded_schema
 from pipeline.runtime.since.last import Base, claim, is_committed, last_run
 from pipeline.runtime.since.rows import THREADS, Present, carried, made
-from pipeline.runtime.since.saved import SCANS, key_of, load, save
+from pipeline.runtime.since.saved import key_of, load, save
 from pipeline.runtime.since.work import Work
 from pipeline.runtime.store import Store, writing
 
@@ -100,18 +101,19 @@ class Since:
         Raises:
             InputError: as `scan`.
         """
-        store, base = self._output.at(f"{SCANS}/{self._job.name}"), self.origin
+        source, store, name, base = self._job.input, self._output, self._job.name, self.origin
         if "engine" in self._again:
             base |= {"made otherwise": ",".join(sorted(self._doubts.runs))}
-        key = key_of(self._job.input, unit_documents, base)
+        key = key_of(source, unit_documents, base)
         with contextlib.suppress(OSError):
-            if key and (saved := load(store, key, self._entries, self._work)) is not None:
-                self._forget(saved[1])
-                return saved[0]
-        found = scan(self._job.input, unit_documents, self.select())
-        if key and key_of(self._job.input, unit_documents, base) == key:  # nothing was written while it was read
+            if key and (saved := load(store, name, key, source, (self._entries, self._work))) is not None:
+                found, met = saved
+                self._forget(met)
+                return found
+        found = scan(source, unit_documents, self.select())
+        if key and key_of(source, unit_documents, base) == key:  # nothing was written while it was read
             with contextlib.suppress(OSError):
-                save(store, key, found, self._met, self._work)
+                save(store, name, key, found, self._met, self._work)
         return found
 
     def select(self) -> Pass:
@@ -151,6 +153,13 @@ class Since:
             return f"the first incremental run of `{self._job.name}`: {self.counts['new']} documents, all new"
         counts = ", ".join(f"{self.counts[name]} {word}" for name, word in _WORDS.items() if self.counts[name])
         return f"since run {self.base.run_id}: {counts or 'no documents'}"
+
+    def done(self, identity: Identity | None = None) -> tuple[str, Manifest] | None:
+        """Where the last run lies, and its manifest, if the input is what it left, or if, by the identity that a new
+        run would have, it is this very one: then there is nothing to run."""
+        if self.base is None or not (self.nothing or (identity is not None and self.is_done(identity))):
+            return None
+        return self.base.store.where, self.base.manifest
 
     @property
     def nothing(self) -> bool:

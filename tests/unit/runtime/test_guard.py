@@ -232,25 +232,3 @@ def test_a_control_that_is_gone_is_told_to_all_who_wait() -> None:
             await one("late")
 
     run(body)
-
-
-def test_what_may_just_have_killed_another_process_waits_until_that_is_known() -> None:
-    async def body(guard: Guard, line: Line) -> None:
-        control = line.control
-        control.begin("other", ["s"], together=True)
-        control.missed("other", "s")
-        ran = []
-
-        async def one() -> None:
-            async with guard.open("s") as healthy:
-                ran.append(healthy)
-
-        waiting = asyncio.create_task(one())
-        await settle()
-        async with guard.open("ordinary"):
-            assert not ran
-        control.born("other", "node")
-        await waiting
-        assert ran == [False]
-
-    run(body, suspects=["s"])

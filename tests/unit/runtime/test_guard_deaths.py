@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 
-from slow_line import Line, idle
+from slow_line import Line, idle, run, settle
 
 from pipeline.jobplacement import StopConfig
 from pipeline.runtime.control import Control
@@ -108,3 +108,25 @@ def test_random_interleavings_deaths_and_cancellations() -> None:
             asyncio.run(asyncio.wait_for(life(seed), 30))
         except BaseException as error:
             raise AssertionError(f"seed {seed}") from error
+
+
+def test_what_may_just_have_killed_another_process_waits_until_that_is_known() -> None:
+    async def body(guard: Guard, line: Line) -> None:
+        control = line.control
+        control.begin("other", ["s"], together=True)
+        control.missed("other", "s")
+        ran = []
+
+        async def one() -> None:
+            async with guard.open("s") as healthy:
+                ran.append(healthy)
+
+        waiting = asyncio.create_task(one())
+        await settle()
+        async with guard.open("ordinary"):
+            assert not ran
+        control.born("other", "node")
+        await waiting
+        assert ran == [False]
+
+    run(body, suspects=["s"])

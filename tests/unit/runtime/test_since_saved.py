@@ -74,7 +74,7 @@ def test_the_input_is_read_again_when_anything_that_the_pass_depends_on_changed(
     collection.write("abcd")
     assert collection.since().scan(3).documents == 4
     assert collection.passes == 4
-    (kept,) = (path for path in (collection.nights.folder / "out" / "_scans" / "nightly").glob("scan-*.npz"))
+    (kept,) = (path for path in (collection.nights.folder / "out" / "_scans" / "nightly").glob("*.npz"))
     kept.write_bytes(kept.read_bytes()[:-1])
     assert collection.since().scan(3).documents == 4
     assert collection.passes == 5

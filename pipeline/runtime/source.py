@@ -1,0 +1,73 @@
+"""Which part of the input a run is about: all of it, or (`runtime/since/`) what the last run does not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Protocol
+
+from pipeline.errors import JobFileError
+from pipeline.job import JobConfig
+from pipeline.records import Manifest
+from pipeline.runtime.commit import Run
+from pipeline.runtime.identity import Identity
+from pipeline.runtime.input import InputScan, scan_once
+from pipeline.runtime.lookups import Digests
+from pipeline.runtime.since import since_last
+from pipeline.runtime.store import Store
+
+
+class Source(Protocol):
+    """`origin` is what a run's identity says of it, None for all of the input."""
+
+    @property
+    def origin(self) -> Mapping[str, str] | None: ...
+
+    def scan(self, unit_documents: int | None) -> InputScan: ...
+
+    def done(self, identity: Identity | None = None) -> tuple[str, Manifest] | None:
+        """Where the last run lies, and its manifest, if it leaves nothing to do; asked again with the new identity."""
+        ...
+
+    def told(self) -> str:
+        """One line for people, "" if there is nothing to say."""
+        ...
+
+    def finish(self, run: Run) -> Mapping[str, Any] | None:
+        """What the manifest says of it; called when all rows are written."""
+        ...
+
+
+class Whole:
+    """All of the input."""
+
+    origin = None
+
+    def __init__(self, job: JobConfig, output: Store) -> None:
+        self._job = job
+        self._output = output
+
+    def scan(self, unit_documents: int | None) -> InputScan:
+        return scan_once(self._job.input, unit_documents, self._output)
+
+    def done(self, identity: Identity | None = None) -> tuple[str, Manifest] | None:
+        return None
+
+    def told(self) -> str:
+        return ""
+
+    def finish(self, run: Run) -> Mapping[str, Any] | None:
+        return None
+
+
+def source_of(job: JobConfig, lookups: Digests, output: Store, again: Collection[str]) -> Source:
+    """What a job's input is. `again` asks an incremental run to take documents again (`since.AGAIN`).
+
+    Raises:
+        JobFileError: `again` without `input.since`.
+        OutputError: the last run cannot be read.
+    """
+    if job.input.since is not None:
+        return since_last(job, lookups, output, again)
+    if again:
+        raise JobFileError("--again speaks of incremental runs: write `since: last` under `input`.")
+    return Whole(job, output)
