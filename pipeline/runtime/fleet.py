@@ -57,6 +57,7 @@ class Fleet:
         self._backend = backend
         self._control = control
         self._seats: list[_Seat] = []
+        self._worked = False
         # Held here: Ray starts a dead replica again from what its constructor was given.
         self._given = ray.put(self._setup)
         try:
@@ -126,9 +127,8 @@ class Fleet:
         placement = self._setup.job.placement
         looks = self.looks
         idle = [name for name, look in looks.items() if look.idle_seconds >= placement.idle_seconds]
-        if not idle or len(self._seats) <= placement.min_engines or not any(look.answered for look in looks.values()):
-            return
-        if self._is_pilot_out():
+        self._worked = self._worked or any(look.answered for look in looks.values())
+        if not idle or not self._worked or len(self._seats) <= placement.min_engines or self._is_pilot_out():
             return
         for seat in [seat for seat in self._seats if not seat.serves]:
             if len(self._seats) > placement.min_engines:

@@ -58,4 +58,9 @@ class Setup:
     @property
     def gpus(self) -> float:
         """GPUs of an engine's process. Several engines in one share them: vLLM takes the first ones that it sees."""
-        return float(max(engine.num_gpus for engine in (self.job.engine, *self.job.other_engines().values())))
+        return float(max(map(_gpus, (self.job.engine, *self.job.other_engines().values()))))
+
+
+def _gpus(engine: Any) -> float:
+    """`num_gpus` is what each worker of an engine takes."""
+    return float(engine.num_gpus * getattr(engine, "tensor_parallel", 1) * getattr(engine, "pipeline_parallel", 1))

@@ -24,7 +24,7 @@ from pipeline.runtime.journal import Journal
 from pipeline.runtime.reports import Reports
 from pipeline.runtime.run_record import reading
 from pipeline.runtime.setup import Setup
-from pipeline.runtime.sick import check_engine, is_answer
+from pipeline.runtime.sick import SICK_DOCUMENTS, check_engine, is_answer
 from pipeline.runtime.write import write_unit
 from pipeline.schema.plan import DecodingPlan
 from pipeline.steps.route import poisoned
@@ -94,6 +94,8 @@ class UnitWorker:
         self._room = asyncio.Semaphore(in_flight)
         self._reports = Reports(calls, guard.process)
         self._batches: list[_Batch] = []
+        self._failures: list[Outcome] = []
+        """The engine's, in a row: the latest of those since it last answered."""
         safety = setup.job.safety
         self._most_unsaved = max(1, safety.save_documents - setup.job.engine.max_num_seqs)
 
@@ -104,18 +106,17 @@ class UnitWorker:
             EngineLostError: the engine is gone; what finished is saved.
             GristmillError: what ends the job.
         """
-        if await self._committed(unit):
-            return "committed"
         if not await self._gate(unit.schema):
             return "drained" if self._reports.orders.drain else "stopped"
-        batch = await self._begin(unit)
+        if (batch := await self._begin(unit)) is None:
+            return "committed"
         await self._reports.add(batch.finished.values())
         rows = [row for row in range(len(batch.documents)) if row not in batch.finished]
         await self._extract(batch, rows)
         if len(batch.finished) < len(batch.documents):
             return "drained" if self._reports.orders.drain else "stopped"
         outcomes = [batch.finished[row] for row in range(len(batch.documents))]
-        check_engine(outcomes)
+        await self._doubt(outcomes)
         setup = self._setup
         await self._offload(write_unit, unit, outcomes, setup.plans, setup.store, setup.run_id)
         await self._offload(batch.journal.clear)
@@ -128,14 +129,24 @@ class UnitWorker:
         Raises:
             EngineLostError, GristmillError: as `work`.
         """
-        if await self._committed(unit):
+        if (batch := await self._begin(unit)) is None:
             return
-        batch = await self._begin(unit)
-        known = {row: batch.finished[row] for row in rows if row in batch.finished}
-        await self._reports.add(known.values(), pilot=True)
-        await self._extract(batch, [row for row in rows if row not in known], pilot=True)
+        await self._extract(batch, [row for row in rows if row not in batch.finished], pilot=True)
+        tried = [batch.finished[row] for row in rows if row in batch.finished]
+        check_engine(tried)
+        # Not before they are saved: the report may open the gate for the unit's other documents, in another process.
+        await self._reports.add(tried, pilot=True)
         await self._reports.flush()
-        check_engine([batch.finished[row] for row in rows if row in batch.finished])
+
+    async def _doubt(self, outcomes: Sequence[Outcome]) -> None:
+        """Raises EngineError if the engine is sick. Few documents, all of which failed for it, wait for what becomes of
+        the other units that this process works on."""
+        asked = [outcome for outcome in outcomes if outcome.attempts]
+        failed = bool(asked) and not any(map(is_answer, asked))
+        while failed and self._batches and 0 < len(self._failures) < SICK_DOCUMENTS:
+            await asyncio.sleep(LOOK_SECONDS)
+        check_engine(outcomes)
+        check_engine(self._failures if failed else ())
 
     async def _gate(self, schema: str) -> bool:
         """Whether documents of a schema may be worked on; waits for its pilot."""
@@ -151,10 +162,13 @@ class UnitWorker:
         with reading(f"{self._setup.store.where}/{commit_key(unit.id)}"):
             return await self._offload(self._setup.store.size, commit_key(unit.id)) is not None
 
-    async def _begin(self, unit: Unit) -> _Batch:
+    async def _begin(self, unit: Unit) -> _Batch | None:
+        """A unit with what was saved of it; None if it is committed, which is asked last: who commits a unit clears
+        what was saved afterwards."""
         documents = await self._offload(read_unit, unit, self._setup.job.input)
         journal = Journal(self._setup.store, unit, self._setup.plans)
-        return _Batch(unit, documents, journal, await self._offload(journal.read, documents))
+        saved = await self._offload(journal.read, documents)
+        return None if await self._committed(unit) else _Batch(unit, documents, journal, saved)
 
     async def _extract(self, batch: _Batch, rows: Sequence[int], *, pilot: bool = False) -> None:
         """Bring rows of a batch to their outcomes, as far as the job's control allows.
@@ -187,7 +201,7 @@ class UnitWorker:
             async with self._guard.open(f"{batch.unit.id}/{row}") as healthy:
                 outcome = await self._outcome(document, plan, engine) if healthy else poisoned(document, plan)
         self._finish(batch, row, outcome)
-        await self._reports.add([outcome], pilot=pilot)
+        await self._reports.add(() if pilot else [outcome])
 
     async def _outcome(self, document: Document, plan: DecodingPlan, engine: Engine) -> Outcome:
         try:
@@ -198,7 +212,10 @@ class UnitWorker:
     def _finish(self, batch: _Batch, row: int, outcome: Outcome) -> None:
         batch.finished[row] = outcome
         if not is_answer(outcome):
+            self._failures = [*self._failures, outcome][-SICK_DOCUMENTS:]
             return
+        if outcome.attempts:
+            self._failures = []
         if not batch.unsaved:
             batch.since = asyncio.get_running_loop().time()
         batch.unsaved.add(row)

@@ -30,6 +30,9 @@ ROOT = Path(__file__).resolve().parents[2]
 FAULTS = (Fault(kind="die", share=0.1), Fault(kind="stick", share=0.1))
 PATIENCE = 60.0
 GPUS = 4
+PATIENT = {"RAY_raylet_start_wait_time_s": "120", "RAY_agent_register_timeout_ms": "120000"}
+"""For Ray's start on a machine that is busy with other tests: a raylet ends itself if its agent, which is a Python
+process, takes longer than 15 s to start."""
 
 
 def job_of(folder: Path, engine: dict[str, Any], placement: dict[str, Any]) -> JobConfig:
@@ -183,7 +186,7 @@ async def play(folder: Path) -> dict[str, Any]:
 
 def main() -> None:
     """`python -m tests.integration.fleet_scenes FOLDER`"""
-    os.environ.update({"RAY_raylet_start_wait_time_s": "120"})  # instead of 10: the machine may be busy
+    os.environ.update(PATIENT)
     import ray
 
     size = {"num_cpus": 2, "num_gpus": GPUS, "object_store_memory": 100_000_000}

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,30 @@ from pipeline import cli
 
 DOCUMENTS = 48
 
+pytestmark = pytest.mark.timeout(600)
 
-def start(bench: Bench, *arguments: str) -> subprocess.Popen[str]:
-    """The command in a session of its own: what a terminal sends goes to the whole of it."""
-    command = [*GRISTMILL, "run", str(bench.path), *arguments]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-    )
+
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def start(bench: Bench) -> Iterator[Start]:
+    """Starts the command in a session of its own: what a terminal sends goes to the whole of it."""
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(*arguments: str) -> subprocess.Popen[str]:
+        command = [*GRISTMILL, "run", str(bench.path), *arguments]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        )
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def slow_job(bench: Bench, **safety: Any) -> None:
@@ -42,7 +59,7 @@ def recorded(folder: Path) -> int:
     return sum(answers(folder).values())
 
 
-def wait_until(process: subprocess.Popen[str], true: Callable[[], bool], seconds: float = 120) -> None:
+def wait_until(process: subprocess.Popen[str], true: Callable[[], bool], seconds: float = 200) -> None:
     until = time.monotonic() + seconds
     while not true():
         assert process.poll() is None, process.communicate()[0]
@@ -50,21 +67,13 @@ def wait_until(process: subprocess.Popen[str], true: Callable[[], bool], seconds
         time.sleep(0.1)
 
 
-def end(process: subprocess.Popen[str], seconds: float) -> str:
-    try:
-        return process.communicate(timeout=seconds)[0]
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        raise
-
-
-def test_sigterm_finishes_what_is_in_flight_and_nothing_is_asked_twice(bench: Bench) -> None:
+def test_sigterm_finishes_what_is_in_flight_and_nothing_is_asked_twice(bench: Bench, start: Start) -> None:
     slow_job(bench, drain_seconds=60)
     recording = str(bench.folder / "recording")
-    process = start(bench, "--record", recording)
+    process = start("--record", recording)
     wait_until(process, lambda: recorded(bench.folder) >= 6)
     process.terminate()
-    told = end(process, 90)
+    told = process.communicate(timeout=120)[0]
     assert process.returncode == cli.TERMINATED, told
     assert "Run the same command to continue" in told.replace("\n", " ")
     assert "Traceback" not in told
@@ -81,29 +90,29 @@ def test_sigterm_finishes_what_is_in_flight_and_nothing_is_asked_twice(bench: Be
     assert Counter(outcomes(bench.folder)) == Counter(f"r{n}" for n in range(DOCUMENTS))
 
 
-def test_a_second_ctrl_c_ends_at_once(bench: Bench) -> None:
+def test_a_second_ctrl_c_ends_at_once(bench: Bench, start: Start) -> None:
     slow_job(bench, drain_seconds=300)
     bench.job["engine"] |= {"token_seconds": 2.0}  # nothing in flight will end soon
-    process = start(bench, "--record", str(bench.folder / "recording"))
+    process = start("--record", str(bench.folder / "recording"))
     wait_until(process, lambda: any(bench.folder.glob("recording/*.jsonl")))
     os.killpg(process.pid, signal.SIGINT)
     time.sleep(3)
     assert process.poll() is None, "it did not wait for what is in flight"
     os.killpg(process.pid, signal.SIGINT)
-    told = end(process, 30)
+    told = process.communicate(timeout=60)[0]
     assert process.returncode == cli.INTERRUPTED, told
     assert "Traceback" not in told
 
 
 @pytest.mark.parametrize("when", ["at once", "opened"])
-def test_ctrl_c_before_anything_runs_leaves_a_run_that_can_go_on(bench: Bench, when: str) -> None:
-    process = start(bench)
+def test_ctrl_c_before_anything_runs_leaves_a_run_that_can_go_on(bench: Bench, start: Start, when: str) -> None:
+    process = start()
     if when == "opened":
         wait_until(process, lambda: any(bench.folder.glob("out/run=*/_lease/*")))
     else:
         time.sleep(2.5)
     os.killpg(process.pid, signal.SIGINT)
-    told = end(process, 60)
+    told = process.communicate(timeout=120)[0]
     assert process.returncode == cli.INTERRUPTED, told
     assert "Traceback" not in told
     finished = bench.run()

@@ -34,6 +34,8 @@ def complaints_of(world: World) -> Iterator[str]:
 def _rows(run: Mapping[str, bytes]) -> Iterator[tuple[str, dict[str, Any]]]:
     """By source."""
     for file in json.loads(run["manifest.json"])["files"]:
+        if file["path"] not in run:  # told by the checker
+            continue
         parquet = pq.ParquetFile(pa.BufferReader(run[file["path"]]))
         words = [] if file["status"] == "rejected" else ["record.word"]
         table = parquet.read(columns=["source", "problems.list.element.code", *words], use_threads=False)
@@ -56,13 +58,16 @@ def _contents(world: World, rows: Mapping[str, dict[str, Any]]) -> Iterator[str]
 
 
 def _poison(world: World, rows: Mapping[str, dict[str, Any]]) -> Iterator[str]:
-    """All poison is found, and another document is taken for it only if its process died of something else."""
+    """All poison is found; another document is taken for it only if its process died twice, once of something else."""
     deadly = world.poison | world.sticky
     for key, document in world.material.documents.items():
         found = "poison" in rows.get(document.source, {"codes": ()})["codes"]
         if document.text in deadly and not found:
             yield f"{document.source} is poison and was not found to be"
-        if found and document.text not in deadly and not world.blamed[key]:
+        drivers = range(len(world.drivers))
+        if found and not any(world.deaths[driver, key] > 1 for driver in drivers):
+            yield f"{document.source} is taken for poison, and was never in two deaths"
+        if found and document.text not in deadly and not any(world.blamed[driver, key] for driver in drivers):
             yield f"{document.source} is taken for poison, and never was in a process that died of anything else"
 
 
@@ -79,7 +84,7 @@ def _work_done_twice(world: World) -> Iterator[str]:
             before, when = first[source]
             safe = when + patience
             if begun > safe and before.died_at > safe:
-                yield f"{source} was through at {when:.1f} s and saved by {safe:.1f} s; it was begun again at {begun:.1f} s"
+                yield f"{source}, through at {when:.1f} s, is saved by {safe:.1f} s; begun again at {begun:.1f} s"
             if begun > before.died_at:
                 lost[before] += 1
         if is_answer(outcome):

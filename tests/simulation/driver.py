@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MAX_DEATHS = 3
 DRAIN_SECONDS = 5.0
-START_SECONDS, RESTART_SECONDS = 0.5, 2.0
+START_SECONDS, RESTART_SECONDS, POLL_SECONDS = 0.5, 2.0, 1.0
 
 
 class InterruptError(GristmillError):
@@ -173,7 +173,7 @@ class Driver:
     async def _follow(self) -> None:
         """As `stream` does."""
         while self._left and self.failure is None:
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(POLL_SECONDS)
             await self._unpaused()
             self._check_lease()
             look = self.control.look()
@@ -209,7 +209,7 @@ class Driver:
         while not process.ended.is_set() and not self.over:
             await self._unpaused()
             if not self._pending:
-                await asyncio.sleep(0.5)
+                await asyncio.sleep(POLL_SECONDS)
                 continue
             item = self._pending.popleft()
             task = asyncio.ensure_future(process.do(item))

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import heapq
 import random
+from collections import deque
 from typing import Any
 
 
@@ -28,6 +29,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._most_seconds = most_seconds
         self._left = most_callbacks
         self._numbers = 0
+        # The base class's own queues, which its other methods fill.
+        self._timers: list[Any] = vars(self)["_scheduled"]
+        self._handles: deque[Any] = vars(self)["_ready"]
         self.set_task_factory(_numbered)
 
     def time(self) -> float:
@@ -39,8 +43,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return self._numbers
 
     def _run_once(self) -> None:
-        timers: list[Any] = self._scheduled
-        ready: Any = self._ready
+        timers, ready = self._timers, self._handles
         while timers and timers[0]._cancelled:
             heapq.heappop(timers)._scheduled = False
         if not ready:

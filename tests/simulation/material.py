@@ -51,10 +51,11 @@ def material(variant: int) -> Material:
     """The input of a variant: how many documents, in which units, and what is odd about them is drawn by its number."""
     dice = random.Random(f"material {variant}")
     path = Path(_folder().name) / f"in-{variant}.jsonl"
-    count = dice.randint(7, 13)
+    count = dice.randint(6, 10)
+    names = NAMES[: dice.choice([1, 2, 2])]
     lines = []
     for number in range(count):
-        row = {"id": f"d{number}", "kind": dice.choice(NAMES), "text": f"document {variant}/{number}"}
+        row = {"id": f"d{number}", "kind": dice.choice(names), "text": f"document {variant}/{number}"}
         odd = dice.random()
         if odd < 0.05:
             lines.append("{no json")
@@ -65,7 +66,7 @@ def material(variant: int) -> Material:
             del row["kind"]
         lines.append(json.dumps(row))
     path.write_text("".join(f"{line}\n" for line in lines))
-    unit_documents = dice.choice([4, 6])
+    unit_documents = dice.choice([3, 4, 6])
     job = JobConfig.model_validate(
         {
             "name": "simulated",
@@ -124,7 +125,6 @@ async def extract(document: Document, plan: DecodingPlan, engine: Engine, config
 
 
 def _attempt(completion: Completion, number: int) -> Attempt:
-    tokens: dict[str, Any] = {"prompt_tokens": 1, "cached_tokens": 0, "output_tokens": 1}
-    times = {"queue_seconds": 0.0, "seconds": 0.0}
-    told = {"error": completion.error, "finish_reason": completion.finish_reason, "raw_text": completion.text}
-    return Attempt(number=number, engine="simulated", plan_digest="", constrained=False, **told, **tokens, **times)
+    told: dict[str, Any] = {name: getattr(completion, name) for name in ("finish_reason", "error", "prompt_tokens")}
+    told |= {name: getattr(completion, name) for name in ("cached_tokens", "output_tokens", "queue_seconds", "seconds")}
+    return Attempt(number, "simulated", "", constrained=False, raw_text=completion.text, **told)

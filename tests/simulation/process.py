@@ -108,14 +108,16 @@ class Process:
         except EngineLostError as error:
             await self.calls.report(self.name, {}, reason=str(error))
             if self._engine.faulty:
-                self.world.blame(self)
+                self.world.charge(self, self.world.blamed)
             self.die()
             raise DeadError from error
 
-    def die(self) -> None:
+    def die(self, *, with_node: bool = False) -> None:
         """At once, and for good. What it had sent to the storage may still arrive."""
         if self.dead:
             return
+        if not (with_node or self.detached):
+            self.world.charge(self, self.world.deaths)
         self.dead = True
         self.died_at = min(self.died_at, self.world.loop.time())
         self.ended.set()
@@ -124,6 +126,7 @@ class Process:
 
     def detach(self) -> None:
         """Nobody hears of it any more, but the storage, until it dies indeed."""
+        self.world.charge(self, self.world.deaths)
         self.detached = True
         self.died_at = self.world.loop.time()
         self.ended.set()
@@ -155,7 +158,8 @@ class Engine:
 
     async def generate(self, prompt: Prompt, plan: DecodingPlan, sampling: Sampling) -> Completion:
         world, text = self._process.world, prompt.user
-        await asyncio.sleep(world.dice.expovariate(1 / world.weather.answer_seconds))
+        # One that takes as long as a stuck one is taken for it, as it should be.
+        await asyncio.sleep(min(STALL_SECONDS / 2, world.dice.expovariate(1 / world.weather.answer_seconds)))
         if self._process.dead:
             raise DeadError
         if text in world.poison:

@@ -58,8 +58,8 @@ class Objects:
 @dataclass(frozen=True, slots=True)
 class Wire:
     """How storage is reached. `seconds`: the mean time each way. Of `faults` of all calls the caller gets an OSError:
-    one half of them has had no effect; of the other half, the effect is there or (`late`) comes up to so many seconds
-    later. Of calls that a death cuts off, half still take effect."""
+    of writes, one third of them has no effect, one third has, and one third has it up to `late` seconds later. Of
+    writes that a death cuts off, half still take effect."""
 
     seconds: float
     faults: float
@@ -129,7 +129,7 @@ class SimulatedStore:
         assert strand is not None
         if strand.owner.dead:
             raise DeadError
-        fault = self._dice.random() < wire.faults and self._dice.choice(["refused", "refused", "lost", "late"])
+        fault = self._dice.random() < wire.faults and self._dice.choice(["refused", "lost", "late"])
         try:
             strand.wait(self._time(wire))
         except DeadError:

@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 from pipeline.job import JobConfig
 from pipeline.records import Outcome
@@ -20,6 +20,9 @@ from tests.simulation.process import Process
 from tests.simulation.storage import Objects, SimulatedStore, Wire
 from tests.simulation.strands import DeadError
 from tests.simulation.weather import NEVER, Weather, forecast
+
+Deaths: TypeAlias = tuple[int, str]
+"""The number of a driver, and a document's key on its ledger."""
 
 WILD = 3
 """After so many drivers nothing goes wrong any more that is not the documents' fault."""
@@ -46,10 +49,13 @@ class World:
         self.store = SimulatedStore(self.objects, self._wire, self.dice, self._later)
         self.drivers: list[Driver] = []
         self.history: list[tuple[str, Process, float, float, Any]] = []
-        self.blamed: Counter[str] = Counter()
-        """How often a document was open in a process that died of something else, by its key on the ledger."""
+        self.deaths: Counter[Deaths] = Counter()
+        """How often a document was open in a process that died, under which driver; not of its node's death."""
+        self.blamed: Counter[Deaths] = Counter()
+        """How often the process died of something that no document did."""
         self.endings: list[str] = []
         self.complaints: list[str] = []
+        self._pauses: list[asyncio.Future[None]] = []
         self._nodes: Counter[int] = Counter()
         self._dead_nodes: set[str] = set()
 
@@ -142,10 +148,11 @@ class World:
     def node_lives(self, node: str) -> bool:
         return node not in self._dead_nodes
 
-    def blame(self, process: Process) -> None:
-        """A process dies of something that none of its documents did."""
+    def charge(self, process: Process, deaths: Counter[Deaths]) -> None:
+        """A process dies: count it for all that it has open."""
         if hasattr(process.driver, "control"):
-            self.blamed.update(process.driver.control.open_in(process.name))
+            number = self.drivers.index(process.driver)
+            deaths.update((number, key) for key in process.driver.control.open_in(process.name))
 
     def holders(self, driver: Driver) -> None:
         """A driver has got the lease."""
@@ -173,7 +180,7 @@ class World:
     def _kill(self) -> None:
         if alive := self._alive():
             process = self.dice.choice(alive)
-            self.blame(process)
+            self.charge(process, self.blamed)
             (process.detach if self.dice.random() < 0.3 and not process.detached else process.die)()
 
     def _kill_node(self) -> None:
@@ -183,7 +190,7 @@ class World:
         self._nodes[slot] += 1
         for process in self._alive():
             if process.node == node:
-                process.die()
+                process.die(with_node=True)
 
     def _kill_driver(self) -> None:
         if alive := [driver for driver in self.drivers if not driver.dead and not driver.over]:
@@ -192,7 +199,7 @@ class World:
     def _pause(self) -> None:
         if alive := [driver for driver in self.drivers if not driver.dead and not driver.over]:
             pause = self.dice.choice(alive).pause(self.dice.choice([10.0, 60.0]))
-            asyncio.ensure_future(pause)
+            self._pauses.append(asyncio.ensure_future(pause))
 
     def _interrupt(self) -> None:
         for driver in self.drivers:
@@ -219,9 +226,10 @@ class World:
 @contextmanager
 def _stored_in(store: SimulatedStore) -> Iterator[None]:
     """No path leads to this output."""
-    opened: Any = commit.open_store
-    commit.open_store = lambda _output: store
+    place: Any = commit
+    opened = place.open_store
+    place.open_store = lambda _output: store
     try:
         yield
     finally:
-        commit.open_store = opened
+        place.open_store = opened
