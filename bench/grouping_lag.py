@@ -103,7 +103,7 @@ async def _load(pool: PoolEngine, setup: Setup, until: float) -> int:
 
 async def _tend(fleet: Fleet) -> None:
     while True:
-        fleet.tend()
+        fleet.tend(tail=True)
         await asyncio.sleep(TEND_SECONDS)
 
 

@@ -76,11 +76,17 @@ def run(
         with watcher.reporter.live():
             manifest = flow.run(job, watcher, record=record, fresh=fresh, again=again or ())
     except KeyboardInterrupt as signalled:
-        word = "terminated" if isinstance(signalled, Terminated) else "interrupted"
-        console.print(f"\n{word}. Documents finished so far are kept in {visible(job.output)}.", style="yellow")
-        console.print(f"Run the same command to continue: gristmill run {visible(str(job_path))}")
-        raise typer.Exit(TERMINATED if isinstance(signalled, Terminated) else INTERRUPTED) from None
+        raise typer.Exit(_interrupted(console, job_path, job.output, signalled)) from None
     watcher.finish(manifest)
+
+
+def _interrupted(console: Console, job_path: Path, output: str, signalled: KeyboardInterrupt) -> int:
+    """Say how to go on; the exit code."""
+    terminated = isinstance(signalled, Terminated)
+    word = "terminated" if terminated else "interrupted"
+    console.print(f"\n{word}. Documents finished so far are kept in {visible(output)}.", style="yellow")
+    console.print(f"Run the same command to continue: gristmill run {visible(str(job_path))}")
+    return TERMINATED if terminated else INTERRUPTED
 
 
 def _terminate(_signal: int, _frame: object) -> None:

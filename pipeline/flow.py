@@ -20,9 +20,10 @@ from pipeline.engines import Engine
 from pipeline.errors import EngineError, InputError, JobFileError
 from pipeline.job import ExtractConfig, JobConfig
 from pipeline.records import Attempt, Completion, Document, Draft, Manifest, Outcome, Prompt, Sampling
-from pipeline.runtime.commit import open_run
+from pipeline.runtime.commit import Run, open_run
 from pipeline.runtime.identity import identity_of
-from pipeline.runtime.lease import held
+from pipeline.runtime.input import InputScan
+from pipeline.runtime.lease import Beating, held
 from pipeline.runtime.lookups import load_lookups, lookups_digest
 from pipeline.runtime.setup import Setup
 from pipeline.runtime.source import source_of
@@ -140,17 +141,12 @@ class _Judge:
 
 
 def run(
-    job: JobConfig,
-    observe: Observer,
-    *,
-    record: str | None = None,
-    fresh: bool = False,
-    again: Collection[str] = (),
+    job: JobConfig, observe: Observer, *, record: str | None = None, fresh: bool = False, again: Collection[str] = ()
 ) -> Manifest:
     """Run a job to its committed manifest, or continue it, or find that it is done and do nothing.
 
-    `record` names a directory to save completions in; `fresh` allows a new run although an unfinished one exists
-    under other digests; `again` is what an incremental run is to take again (`runtime.since.AGAIN`).
+    `record` names a directory to save completions in; `fresh` allows a new run although one under other digests is
+    unfinished; `again` is what an incremental run is to take again (`runtime.since.AGAIN`).
 
     Raises:
         GristmillError: a subclass that says what stopped the job. What was written so far is kept for a rerun.
@@ -171,23 +167,28 @@ def run(
         this_run.sweep_late()
         return _nothing_to_do(this_run.where, manifest, observe, record)
     observe("opened", this_run)
+    observe("planned", planned)
     with held(this_run.store) as lease:
         if this_run.unit_documents != job.placement.unit_documents:
             found = source.scan(this_run.unit_documents)  # the units that the run was cut into before
             if identity_of(job, found, plans, looked_up, source.origin) != identity:
                 raise InputError(f"{job.input.path} is being changed while it is read. Run again when it is complete.")
-        observe("planned", planned)
-        observe("scanned", found)
-        done = this_run.committed_units()
         setup = Setup(
             job, plans, this_run.store, identity.run_id, record and os.path.abspath(record), extract, looked_up
         )
-        with closing(stream([unit for unit in found.units if unit.id not in done], setup)) as tallies:
-            for tally in tallies:
-                lease.check()
-                observe("progress", tally)
+        _extract_all(this_run, found, setup, lease, observe)
         schemas = {name: plan.schema_digest for name, plan in plans.items()}
         return this_run.commit(found, schemas, source.finish(this_run))
+
+
+def _extract_all(this_run: Run, found: InputScan, setup: Setup, lease: Beating, observe: Observer) -> None:
+    """Bring every unit to its commit record."""
+    observe("scanned", found)
+    done = this_run.committed_units()
+    with closing(stream([unit for unit in found.units if unit.id not in done], setup)) as tallies:
+        for tally in tallies:
+            lease.check()
+            observe("progress", tally)
 
 
 def _nothing_to_do(where: str, manifest: Manifest, observe: Observer, record: str | None) -> Manifest:

@@ -192,6 +192,11 @@ class PoolEngine:
                 self._fail(EngineError("no engine is left: all of them ended for good. Run the same command again."))
             return
         except Exception as error:
+            if (
+                self.loads
+            ):  # others serve: one that cannot start here may start elsewhere, and its node is not ours to mend
+                del self._members[member.replica.name]
+                return
             self._fail(error if isinstance(error, GristmillError) else EngineError(f"{member.replica.name}: {error!r}"))
             return
         self._joined += 1

@@ -10,8 +10,8 @@ import threading
 from pipeline.errors import EngineError, GristmillError, ResourceError
 from pipeline.runtime.setup import Setup
 
-PATIENCE = {"RAY_agent_register_timeout_ms": "120000", "RAY_raylet_start_wait_time_s": "120"}
-"""A node on a busy small machine needs longer to start than the 15 and 60 s that Ray gives it."""
+AGENT_MILLISECONDS = "120000"
+"""A node's agents need longer to start on a busy small machine than the 15 s that Ray gives them."""
 
 
 def start_ray() -> None:
@@ -72,8 +72,7 @@ def _init_ray(verbose: bool) -> None:
     import ray
 
     local = {} if os.environ.get("RAY_ADDRESS") else {"include_dashboard": False}
-    for name, value in PATIENCE.items():
-        os.environ.setdefault(name, value)
+    os.environ.setdefault("RAY_agent_register_timeout_ms", AGENT_MILLISECONDS)
     if not verbose:
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     terminated = signal.getsignal(signal.SIGTERM)

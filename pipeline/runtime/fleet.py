@@ -83,9 +83,9 @@ class Fleet:
         """The latest of each replica that serves."""
         return {seat.process: seat.look for seat in self._seats if seat.serves and seat.look is not None}
 
-    def tend(self) -> None:
+    def tend(self, *, tail: bool) -> None:
         """Look after the replicas: one whose process stands still is ended, so that Ray starts it again; one that is
-        idle, when no pilot is out, leaves."""
+        idle leaves, if this is the `tail` of the work: whoever left does not come back."""
         import ray
 
         for seat in self._seats:
@@ -97,7 +97,8 @@ class Fleet:
             elif seat.serves and time.monotonic() - seat.called > self._setup.job.safety.engine_stall_seconds:
                 ray.kill(seat.handle, no_restart=False)
                 seat.call, seat.serves = None, False
-        self._let_go()
+        if tail:
+            self._let_go()
 
     def close(self) -> None:
         """End all replicas and free what they hold."""

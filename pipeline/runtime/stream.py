@@ -77,19 +77,20 @@ def _turn(
         check_gpus(setup)
     try:
         running = _Running(_dataset(rows, units, setup, backend, (control, fleet.pool() if fleet else None)))
-        yield from _follow(running, setup, control, fleet)
+        yield from _follow(running, setup, control, fleet, len(units))
     finally:
         if fleet is not None:
             fleet.close()
 
 
-def _follow(running: _Running, setup: Setup, control: Any, fleet: Fleet | None) -> Iterator[Tally]:
+def _follow(running: _Running, setup: Setup, control: Any, fleet: Fleet | None, units: int) -> Iterator[Tally]:
+    before = _look(control).done_units
     try:
         while not running.finished.wait(POLL_SECONDS):
             look = _look(control)
             _check(look, setup)
             if fleet is not None:
-                fleet.tend()
+                fleet.tend(tail=units - (look.done_units - before) <= 2 * setup.processes)
             yield Tally.from_json(look.total)
     except (KeyboardInterrupt, GeneratorExit):
         control.drain.remote()
@@ -165,8 +166,11 @@ def _look(control: Any) -> Look:
 
 
 def _rows(units: Sequence[Unit], pilots: Sequence[Pilot]) -> list[dict[str, str]]:
-    """The pilot, then schema by schema the units, large ones first, so that the last ones to end are small."""
-    ordered = sorted(units, key=lambda unit: (unit.schema, -unit.rows, unit.id))
+    """The pilot, then schema by schema the units as they lie in the input, small ones last: they even out the end."""
+    most: dict[str, int] = {}
+    for unit in units:
+        most[unit.schema] = max(unit.rows, most.get(unit.schema, 0))
+    ordered = sorted(units, key=lambda unit: (unit.schema, 2 * unit.rows < most[unit.schema], unit.id))
     tried = [{"unit": json.dumps(unit.to_json()), "rows": json.dumps(list(rows))} for unit, rows in pilots]
     return tried + [{"unit": json.dumps(unit.to_json()), "rows": ""} for unit in ordered]
 

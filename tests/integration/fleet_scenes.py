@@ -94,7 +94,7 @@ class Scenes:
         began = time.monotonic()
         while not true():
             assert time.monotonic() - began < PATIENCE, (self.fleet.looks, self.pool.loads)
-            await asyncio.to_thread(self.fleet.tend)
+            await asyncio.to_thread(self.fleet.tend, tail=True)
             await asyncio.sleep(0.1)
 
     async def ask(self, users: Sequence[str]) -> list[Completion]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -65,7 +66,7 @@ class World:
     def play(self) -> list[str]:
         """The whole story; what was wrong with it."""
         self.loop.set_exception_handler(self._unhandled)
-        with _stored_in(self.store):
+        with _replaced(self.store, self.dice):
             try:
                 self.loop.run_until_complete(self._story())
             finally:
@@ -224,12 +225,13 @@ class World:
 
 
 @contextmanager
-def _stored_in(store: SimulatedStore) -> Iterator[None]:
-    """No path leads to this output."""
+def _replaced(store: SimulatedStore, dice: random.Random) -> Iterator[None]:
+    """No path leads to this output, and names that are unique by chance are drawn by the seed."""
     place: Any = commit
-    opened = place.open_store
+    opened, unique = place.open_store, uuid.uuid4
     place.open_store = lambda _output: store
+    uuid.uuid4 = lambda: uuid.UUID(int=dice.getrandbits(128), version=4)
     try:
         yield
     finally:
-        place.open_store = opened
+        place.open_store, uuid.uuid4 = opened, unique

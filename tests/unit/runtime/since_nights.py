@@ -8,6 +8,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import runpy
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,9 +33,10 @@ ROOT = Path(__file__).resolve().parents[3]
 def recipe() -> Callable[..., Any]:
     """`current` of docs/incremental.md."""
     (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "incremental.md").read_text(), re.DOTALL)
-    names: dict[str, Any] = {}
-    exec(block, names)  # noqa: S102  # our own document
-    return names["current"]  # type: ignore[no-any-return]
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "recipe.py"
+        script.write_text(block)
+        return runpy.run_path(str(script))["current"]  # type: ignore[no-any-return]
 
 
 def status_of(content: str) -> str:
