@@ -12,6 +12,9 @@ from pipeline.runtime.store import Entry
 from pipeline.runtime.store.keys import checked_key, checked_prefix
 from tests.simulation.strands import DeadError, current
 
+READS = 6
+"""Reads are many: so many times as rarely as writes they fail, or else few jobs would come far enough to write."""
+
 FINAL = ("_commits/", "manifest.json", "run.json")
 """What is never replaced nor removed."""
 
@@ -81,7 +84,7 @@ class SimulatedStore:
 
     @property
     def where(self) -> str:
-        return "memory/" + self._prefix
+        return ("memory/" + self._prefix).rstrip("/")
 
     def at(self, prefix: str) -> SimulatedStore:
         below = f"{self._prefix}{checked_key(prefix)}/"
@@ -121,7 +124,7 @@ class SimulatedStore:
             raise DeadError
         wire = self._wire()
         strand.wait(self._time(wire))
-        if self._dice.random() < wire.faults:
+        if self._dice.random() < wire.faults / READS:
             raise OSError("the storage does not answer a reader")
 
     def _write(self, perform: Callable[[], Any]) -> Any:

@@ -92,7 +92,7 @@ def forecast(dice: random.Random) -> Weather:
         pilot=dice.choice([0, 0, 1, 2]),
         stop_rule=dice.random() < 0.1,
         answer_seconds=dice.choice([0.2, 1.0, 3.0]),
-        wire=Wire(dice.choice([0.002, 0.02, 0.3, 1.5]), some(0.5, dice.choice([0.02, 0.12])), dice.choice([5, 120])),
+        wire=Wire(dice.choice([0.002, 0.02, 0.3, 1.5]), some(0.5, dice.choice([0.04, 0.2])), dice.choice([5, 120])),
         stalls=some(0.15, 0.01),
         kills=often(0.5, 12.0),
         node_deaths=often(0.15, 20.0),
