@@ -18,10 +18,10 @@ from pipeline.flow import extract
 from pipeline.job import JobConfig
 from pipeline.records import Sampling
 from pipeline.runtime.cluster import start_ray
-from pipeline.runtime.control import Control
 from pipeline.runtime.fleet import Fleet
 from pipeline.runtime.setup import Setup
 from pipeline.runtime.store import open_store
+from pipeline.runtime.supervise.control import Control
 
 TEND_SECONDS = 0.5
 IDLE_SECONDS = 10.0

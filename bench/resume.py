@@ -108,7 +108,7 @@ def _commit(folder: Path, units: Sequence[Any]) -> int:
     """Commit records as `write_unit` makes them, with random record digests; bytes of a mean one."""
     from pipeline.observe.tally import tally
     from pipeline.records import Outcome
-    from pipeline.runtime.gather import packed
+    from pipeline.runtime.output.gather import packed
     from pipeline.runtime.store import json_bytes
 
     folder.mkdir(parents=True)
@@ -136,10 +136,10 @@ def _commit(folder: Path, units: Sequence[Any]) -> int:
 
 def measure(folder: Path) -> dict[str, Any]:
     """The steps of a resume. Memory is what the process grew by since its start, after and at most."""
-    from pipeline.runtime.commit import Run
-    from pipeline.runtime.gather import gather
-    from pipeline.runtime.identity import Identity
     from pipeline.runtime.input import scan_once
+    from pipeline.runtime.output.commit import Run
+    from pipeline.runtime.output.gather import gather
+    from pipeline.runtime.output.identity import Identity
     from pipeline.runtime.store import open_store
 
     store = open_store(str(folder / "out"))

@@ -35,8 +35,8 @@ def control_calls() -> dict[str, float]:
     import ray
 
     from pipeline.jobplacement import StopConfig
-    from pipeline.runtime.control import Control
-    from pipeline.runtime.control_calls import RayControl
+    from pipeline.runtime.supervise.control import Control
+    from pipeline.runtime.supervise.control_calls import RayControl
 
     class Measured(Control):
         def pid(self) -> int:

@@ -6,7 +6,7 @@ beside what it has; the largest share saturates first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -83,101 +83,117 @@ class Line:
 
 def lines(measured: Measured, target: Target) -> list[Line]:
     """All parts, the one that saturates first at the top."""
-    m, t = measured, target
-    tolerated = t.seconds * t.overhead_share
-    control = t.rate * m.control_begin_micros / 1e6 + t.gpus * m.control_report_micros / 1e6
-    memory = t.units * m.driver_bytes_per_unit / GIB
-    found = [
-        Line(
-            "CPU beside the engines",
-            "rate × CPU of a worker per document",
-            t.rate * m.worker_micros_per_document / 1e6,
-            t.gpus * t.cpu_cores_per_gpu,
-            "cores",
-            "placement.cpu_actors",
-        ),
-        Line(
-            "control actor",
-            "rate × one begin per document + one report per process and second",
-            control,
-            1.0,
-            "cores",
-            "a control per group of processes; more documents in flight share a call",
-        ),
-        Line(
-            "driver: Ray Data's loop",
-            "units per second × driver's CPU per unit",
-            t.units_per_second * m.driver_micros_per_unit / 1e6,
-            1.0,
-            "cores",
-            "placement.unit_documents up",
-        ),
-        Line(
-            "raylet and GCS of the head",
-            "units per second × their CPU per unit",
-            t.units_per_second * m.daemons_micros_per_unit / 1e6,
-            1.0,
-            "cores",
-            "placement.unit_documents up",
-        ),
-        Line(
-            "driver: handing all units to Ray",
-            "units × wall per block of `from_items`",
-            t.units * m.prepare_wall_micros_per_unit / 1e6,
-            tolerated,
-            "s",
-            "placement.unit_documents up; several jobs",
-        ),
-        Line(
-            "driver: memory",
-            "units × driver's growth per unit",
-            memory,
-            t.driver_memory_gib,
-            "GiB",
-            "placement.unit_documents up; several jobs",
-        ),
-        Line(
-            "scan",
-            "documents / rows per second of one process",
-            t.documents / m.scan_rows_per_second,
-            tolerated,
-            "s",
-            "several jobs, each on a part of the input",
-        ),
-        Line(
-            "saved scan",
-            "units × bytes of its description",
-            t.units * m.scan_bytes_per_unit / GIB,
-            t.manifest_limit_gib,
-            "GiB",
-            "placement.unit_documents up",
-        ),
-        Line(
-            "resume: listing commits",
-            "units × wall per listed object (local disk)",
-            t.units * m.list_wall_micros_per_unit / 1e6,
-            tolerated,
-            "s",
-            "placement.unit_documents up",
-        ),
-        Line(
-            "manifest",
-            "units × bytes per unit",
-            t.units * m.manifest_bytes_per_unit / GIB,
-            t.manifest_limit_gib,
-            "GiB",
-            "placement.unit_documents up",
-        ),
-        Line(
-            "commit of the run",
-            "units × wall from the last unit to the manifest",
-            t.units * m.commit_wall_micros_per_unit / 1e6,
-            tolerated,
-            "s",
-            "placement.unit_documents up",
-        ),
-    ]
+    parts = (_at_work, _before, _kept, _after)
+    found = [line for part in parts for line in part(measured, target)]
     return sorted(found, key=lambda line: -line.share)
+
+
+def _at_work(m: Measured, t: Target) -> Iterator[Line]:
+    """While documents flow."""
+    control = t.rate * m.control_begin_micros / 1e6 + t.gpus * m.control_report_micros / 1e6
+    yield Line(
+        "CPU beside the engines",
+        "rate × CPU of a worker per document",
+        t.rate * m.worker_micros_per_document / 1e6,
+        t.gpus * t.cpu_cores_per_gpu,
+        "cores",
+        "placement.cpu_actors",
+    )
+    yield Line(
+        "control actor",
+        "rate × one begin per document + one report per process and second",
+        control,
+        1.0,
+        "cores",
+        "a control per group of processes; more documents in flight share a call",
+    )
+    yield Line(
+        "driver: Ray Data's loop",
+        "units per second × driver's CPU per unit",
+        t.units_per_second * m.driver_micros_per_unit / 1e6,
+        1.0,
+        "cores",
+        "placement.unit_documents up",
+    )
+    yield Line(
+        "raylet and GCS of the head",
+        "units per second × their CPU per unit",
+        t.units_per_second * m.daemons_micros_per_unit / 1e6,
+        1.0,
+        "cores",
+        "placement.unit_documents up",
+    )
+
+
+def _before(m: Measured, t: Target) -> Iterator[Line]:
+    """Before the first document."""
+    tolerated = t.seconds * t.overhead_share
+    yield Line(
+        "driver: handing all units to Ray",
+        "units × wall per block of `from_items`",
+        t.units * m.prepare_wall_micros_per_unit / 1e6,
+        tolerated,
+        "s",
+        "placement.unit_documents up; several jobs",
+    )
+    yield Line(
+        "scan",
+        "documents / rows per second of one process",
+        t.documents / m.scan_rows_per_second,
+        tolerated,
+        "s",
+        "several jobs, each on a part of the input",
+    )
+    yield Line(
+        "resume: listing commits",
+        "units × wall per listed object (local disk)",
+        t.units * m.list_wall_micros_per_unit / 1e6,
+        tolerated,
+        "s",
+        "placement.unit_documents up",
+    )
+
+
+def _kept(m: Measured, t: Target) -> Iterator[Line]:
+    """What is held or saved."""
+    memory = t.units * m.driver_bytes_per_unit / GIB
+    yield Line(
+        "driver: memory",
+        "units × driver's growth per unit",
+        memory,
+        t.driver_memory_gib,
+        "GiB",
+        "placement.unit_documents up; several jobs",
+    )
+    yield Line(
+        "saved scan",
+        "units × bytes of its description",
+        t.units * m.scan_bytes_per_unit / GIB,
+        t.manifest_limit_gib,
+        "GiB",
+        "placement.unit_documents up",
+    )
+    yield Line(
+        "manifest",
+        "units × bytes per unit",
+        t.units * m.manifest_bytes_per_unit / GIB,
+        t.manifest_limit_gib,
+        "GiB",
+        "placement.unit_documents up",
+    )
+
+
+def _after(m: Measured, t: Target) -> Iterator[Line]:
+    """After the last document."""
+    tolerated = t.seconds * t.overhead_share
+    yield Line(
+        "commit of the run",
+        "units × wall from the last unit to the manifest",
+        t.units * m.commit_wall_micros_per_unit / 1e6,
+        tolerated,
+        "s",
+        "placement.unit_documents up",
+    )
 
 
 def to_json(measured: Mapping[str, float], target: Target) -> dict[str, Any]:

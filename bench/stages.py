@@ -20,8 +20,8 @@ from pipeline.job import JobConfig
 from pipeline.observe.tally import tally
 from pipeline.records import Document, Outcome
 from pipeline.runtime.input import Unit, read_unit, scan
+from pipeline.runtime.output.write import write_unit
 from pipeline.runtime.store import open_store
-from pipeline.runtime.write import write_unit
 from pipeline.schema.plan import DecodingPlan
 from pipeline.steps.prompt import render
 

@@ -28,6 +28,11 @@ app = typer.Typer(
 
 JobPath = Annotated[Path, typer.Argument(help="A job file, such as jobs/demo.yaml.", metavar="JOB.yaml")]
 
+Again = Annotated[
+    list[str] | None,
+    typer.Option(help="Incremental runs: take these again: rejected, degraded, engine (made by another), all."),
+]
+
 INTERRUPTED = 130
 TERMINATED = 143
 LOG_WIDTH = 120
@@ -42,10 +47,7 @@ def run(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Start a new run although an unfinished one exists under other digests.")
     ] = False,
-    again: Annotated[
-        list[str] | None,
-        typer.Option(help="Incremental runs: take these again: rejected, degraded, engine (made by another), all."),
-    ] = None,
+    again: Again = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show the log of Ray's workers and of vLLM.")] = False,
 ) -> None:
     """Run a job: read, extract, write Parquet, commit.
@@ -168,7 +170,7 @@ def inspect(
 ) -> None:
     """Show documents with their raw output, record and problems side by side."""
     from pipeline.observe.inspect import panel_of
-    from pipeline.runtime.lookup import document_text, find_rows, find_run
+    from pipeline.runtime.output.lookup import document_text, find_rows, find_run
 
     if status is not None and status not in STATUSES:
         raise typer.BadParameter(f"{visible(status)} is not one of {', '.join(STATUSES)}", param_hint="--status")

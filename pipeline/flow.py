@@ -20,11 +20,11 @@ from pipeline.engines import Engine
 from pipeline.errors import EngineError, InputError, JobFileError
 from pipeline.job import ExtractConfig, JobConfig
 from pipeline.records import Attempt, Completion, Document, Draft, Manifest, Outcome, Prompt, Sampling
-from pipeline.runtime.commit import Run, open_run
-from pipeline.runtime.identity import identity_of
 from pipeline.runtime.input import InputScan
 from pipeline.runtime.lease import Beating, held
 from pipeline.runtime.lookups import load_lookups, lookups_digest
+from pipeline.runtime.output.commit import Run, open_run
+from pipeline.runtime.output.identity import identity_of
 from pipeline.runtime.setup import Setup
 from pipeline.runtime.source import source_of
 from pipeline.runtime.store import open_store

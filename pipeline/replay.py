@@ -24,10 +24,10 @@ from pipeline.job import EMBEDDED_MODEL, JobConfig, RecordedConfig
 from pipeline.jobfile import load_job
 from pipeline.observe.traced import Traced
 from pipeline.records import Completion, JsonValue, Outcome, Prompt, Sampling
-from pipeline.runtime.lookup import find_run
 from pipeline.runtime.lookups import load_lookups, lookups_digest
-from pipeline.runtime.recall import Recalled, changes, differences, recall
-from pipeline.runtime.run_record import recorded_job
+from pipeline.runtime.output.lookup import find_run
+from pipeline.runtime.output.recall import Recalled, changes, differences, recall
+from pipeline.runtime.output.run_record import recorded_job
 from pipeline.schema.plan import NO_PLAN, DecodingPlan, refused_plan
 from pipeline.schema.storage import as_json
 from pipeline.steps.answer.spans import scan

@@ -22,10 +22,10 @@ from pipeline.engines import Engine
 from pipeline.flow import extract
 from pipeline.job import ExtractConfig, JobConfig
 from pipeline.records import Document, Manifest, Outcome
-from pipeline.runtime.commit import open_run
-from pipeline.runtime.gather import COMMITS
-from pipeline.runtime.identity import identity_of
 from pipeline.runtime.input import scan
+from pipeline.runtime.output.commit import open_run
+from pipeline.runtime.output.gather import COMMITS
+from pipeline.runtime.output.identity import identity_of
 from pipeline.runtime.setup import Setup
 from pipeline.runtime.stream import stream
 from pipeline.schema.plan import DecodingPlan

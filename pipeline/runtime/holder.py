@@ -8,7 +8,7 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.runtime.run_record import now
+from pipeline.runtime.output.run_record import now
 
 PROC = Path("/proc")
 

@@ -21,9 +21,9 @@ from pipeline.engines.watch import watched
 from pipeline.errors import EngineError, GristmillError, ResourceError
 from pipeline.records import Completion, Prompt, Sampling
 from pipeline.runtime.actors import leave
-from pipeline.runtime.control_calls import RayControl
-from pipeline.runtime.guard import Guard
 from pipeline.runtime.setup import Setup
+from pipeline.runtime.supervise.control_calls import RayControl
+from pipeline.runtime.supervise.guard import Guard
 
 RETURN_SECONDS = 0.5
 """How often is asked whether a process that died is there again."""

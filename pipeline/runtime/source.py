@@ -8,10 +8,10 @@ from typing import Any, Protocol
 from pipeline.errors import JobFileError
 from pipeline.job import JobConfig
 from pipeline.records import Manifest
-from pipeline.runtime.commit import Run
-from pipeline.runtime.identity import Identity
 from pipeline.runtime.input import InputScan, scan_once
 from pipeline.runtime.lookups import Digests
+from pipeline.runtime.output.commit import Run
+from pipeline.runtime.output.identity import Identity
 from pipeline.runtime.since import since_last
 from pipeline.runtime.store import Store
 

@@ -21,12 +21,12 @@ from pipeline.errors import EngineError, StalledError, StoppedError
 from pipeline.observe.tally import Tally
 from pipeline.runtime.actors import ExtractActor
 from pipeline.runtime.cluster import check_gpus, is_alive, job_failure, start_ray
-from pipeline.runtime.control import Control, Look
 from pipeline.runtime.fleet import Fleet
 from pipeline.runtime.input import Unit
-from pipeline.runtime.pilot import Pilot, choose
 from pipeline.runtime.setup import Setup
-from pipeline.runtime.stop import stop_message
+from pipeline.runtime.supervise.control import Control, Look
+from pipeline.runtime.supervise.pilot import Pilot, choose
+from pipeline.runtime.supervise.stop import stop_message
 
 if TYPE_CHECKING:
     import ray.data

@@ -16,16 +16,16 @@ from typing import Any, Literal
 from pipeline.engines import Engine
 from pipeline.errors import EngineError
 from pipeline.records import Completion, Document, Outcome, Prompt, Sampling
-from pipeline.runtime.control_calls import ControlCalls
-from pipeline.runtime.gather import commit_key
-from pipeline.runtime.guard import Guard
 from pipeline.runtime.input import Unit, read_unit
-from pipeline.runtime.journal import Journal
-from pipeline.runtime.reports import Reports
-from pipeline.runtime.run_record import reading
+from pipeline.runtime.output.gather import commit_key
+from pipeline.runtime.output.journal import Journal
+from pipeline.runtime.output.run_record import reading
+from pipeline.runtime.output.write import write_unit
 from pipeline.runtime.setup import Setup
-from pipeline.runtime.sick import SICK_DOCUMENTS, check_engine, is_answer
-from pipeline.runtime.write import write_unit
+from pipeline.runtime.supervise.control_calls import ControlCalls
+from pipeline.runtime.supervise.guard import Guard
+from pipeline.runtime.supervise.reports import Reports
+from pipeline.runtime.supervise.sick import SICK_DOCUMENTS, check_engine, is_answer
 from pipeline.schema.plan import DecodingPlan
 from pipeline.steps.route import poisoned
 

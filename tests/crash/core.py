@@ -8,11 +8,11 @@ from typing import Any
 
 from pipeline.engines import Engine
 from pipeline.records import Completion, Manifest, Prompt, Sampling
-from pipeline.runtime.control import Control
-from pipeline.runtime.control_calls import DirectControl
-from pipeline.runtime.guard import Guard
 from pipeline.runtime.lease import Lease
 from pipeline.runtime.store import Store
+from pipeline.runtime.supervise.control import Control
+from pipeline.runtime.supervise.control_calls import DirectControl
+from pipeline.runtime.supervise.guard import Guard
 from pipeline.runtime.work import UnitWorker
 from pipeline.schema.plan import DecodingPlan
 from tests.crash.small_job import SmallJob, answer_to

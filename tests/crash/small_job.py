@@ -15,10 +15,10 @@ from typing import Any
 from pipeline.flow import extract
 from pipeline.job import JobConfig
 from pipeline.records import Completion, Manifest, Prompt, Sampling
-from pipeline.runtime import commit
-from pipeline.runtime.commit import Run, open_run
-from pipeline.runtime.identity import Identity, identity_of
 from pipeline.runtime.input import InputScan, scan
+from pipeline.runtime.output import commit
+from pipeline.runtime.output.commit import Run, open_run
+from pipeline.runtime.output.identity import Identity, identity_of
 from pipeline.runtime.setup import Setup
 from pipeline.runtime.store import Store, open_store
 from pipeline.schema.plan import DecodingPlan

@@ -21,10 +21,10 @@ from pipeline.engines.pool import PoolEngine
 from pipeline.job import Fault, JobConfig
 from pipeline.records import Completion, Prompt, Sampling
 from pipeline.runtime.cluster import is_alive
-from pipeline.runtime.control import Control
 from pipeline.runtime.fleet import Fleet
 from pipeline.runtime.setup import Setup
 from pipeline.runtime.store import open_store
+from pipeline.runtime.supervise.control import Control
 
 ROOT = Path(__file__).resolve().parents[2]
 FAULTS = (Fault(kind="die", share=0.1), Fault(kind="stick", share=0.1))

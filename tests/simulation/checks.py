@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.runtime.sick import is_answer
+from pipeline.runtime.supervise.sick import is_answer
 from tests.crash.checker import committed
 from tests.simulation.material import asks, fate
 

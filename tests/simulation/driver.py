@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import EngineError, GristmillError, RunBusyError, StoppedError
 from pipeline.records import Manifest
-from pipeline.runtime.commit import Run, open_run
-from pipeline.runtime.control import Control
 from pipeline.runtime.lease import BEAT_SECONDS, Lease
-from pipeline.runtime.pilot import choose
+from pipeline.runtime.output.commit import Run, open_run
 from pipeline.runtime.store import Store
+from pipeline.runtime.supervise.control import Control
+from pipeline.runtime.supervise.pilot import choose
 from tests.simulation.process import Item, Process
 from tests.simulation.strands import DeadError, current, offload
 

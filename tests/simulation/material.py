@@ -13,8 +13,8 @@ from typing import Any
 from pipeline.engines import Engine
 from pipeline.job import ExtractConfig, JobConfig
 from pipeline.records import Attempt, Completion, Document, Outcome, Problem, Prompt, Sampling, Status
-from pipeline.runtime.identity import Identity, identity_of
 from pipeline.runtime.input import InputScan, read_unit, scan
+from pipeline.runtime.output.identity import Identity, identity_of
 from pipeline.schema.fingerprint import digest
 from pipeline.schema.plan import DecodingPlan
 from tests.crash.checker import Rows, read_input

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from pipeline.engines.watch import WatchedEngine
 from pipeline.errors import EngineError
 from pipeline.records import Completion, Document, Outcome, Prompt, Sampling
-from pipeline.runtime.control import Orders
-from pipeline.runtime.guard import Guard
 from pipeline.runtime.input import Unit
-from pipeline.runtime.ledger import Verdict
 from pipeline.runtime.setup import Setup
+from pipeline.runtime.supervise.control import Orders
+from pipeline.runtime.supervise.guard import Guard
+from pipeline.runtime.supervise.ledger import Verdict
 from pipeline.runtime.work import EngineLostError, UnitWorker
 from pipeline.schema.plan import DecodingPlan
 from tests.simulation.material import extract

@@ -17,7 +17,7 @@ import pytest
 
 from pipeline.job import JobConfig
 from pipeline.records import Outcome
-from pipeline.runtime.control import Control
+from pipeline.runtime.supervise.control import Control
 from tests.simulation import driver
 from tests.simulation.loop import DeadlockError, VirtualLoop
 from tests.simulation.replay import played

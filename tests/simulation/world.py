@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from pipeline.job import JobConfig
 from pipeline.records import Outcome
-from pipeline.runtime import commit
+from pipeline.runtime.output import commit
 from tests.simulation.checks import complaints_of
 from tests.simulation.driver import Driver
 from tests.simulation.loop import VirtualLoop

@@ -16,10 +16,10 @@ from pipeline.engines.several import build_all
 from pipeline.flow import extract
 from pipeline.job import JobConfig
 from pipeline.records import Outcome
-from pipeline.runtime.commit import open_run
-from pipeline.runtime.identity import identity_of
 from pipeline.runtime.input import read_unit, scan
-from pipeline.runtime.write import write_unit
+from pipeline.runtime.output.commit import open_run
+from pipeline.runtime.output.identity import identity_of
+from pipeline.runtime.output.write import write_unit
 from pipeline.schema.plan import NO_PLAN, DecodingPlan
 
 EVIL = "a\x1b[2J[/b] \u202e\x00"

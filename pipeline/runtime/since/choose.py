@@ -16,12 +16,12 @@ from typing import Any
 from pipeline.errors import OutputError, RunChangedError
 from pipeline.job import JobConfig
 from pipeline.records import Manifest
-from pipeline.runtime.commit import Run
-from pipeline.runtime.gather import gather
-from pipeline.runtime.identity import Identity, work_of
 from pipeline.runtime.input import InputScan, scan
 from pipeline.runtime.lookups import Digests
-from pipeline.runtime.run_record import read_run_record
+from pipeline.runtime.output.commit import Run
+from pipeline.runtime.output.gather import gather
+from pipeline.runtime.output.identity import Identity, work_of
+from pipeline.runtime.output.run_record import read_run_record
 from pipeline.runtime.since.entries import (
     ASKED,
     CHANGED,

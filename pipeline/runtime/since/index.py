@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import OutputError
-from pipeline.runtime.parquet import parquet_from, parquet_of
-from pipeline.runtime.run_record import reading
+from pipeline.runtime.output.parquet import parquet_from, parquet_of
+from pipeline.runtime.output.run_record import reading
+from pipeline.runtime.output.tables import storable
 from pipeline.runtime.store import Store, reason
-from pipeline.runtime.tables import storable
 
 if TYPE_CHECKING:
     import pyarrow as pa

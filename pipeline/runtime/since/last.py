@@ -15,8 +15,8 @@ from typing import Any
 
 from pipeline.errors import OutputError
 from pipeline.records import Manifest
-from pipeline.runtime.commit import read_manifest
-from pipeline.runtime.run_record import reading
+from pipeline.runtime.output.commit import read_manifest
+from pipeline.runtime.output.run_record import reading
 from pipeline.runtime.store import Store, json_object, publish, writing
 
 FOLDER = "_since"

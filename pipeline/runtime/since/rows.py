@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import OutputError
-from pipeline.runtime.parquet import read_parquet
+from pipeline.runtime.output.parquet import read_parquet
 from pipeline.runtime.since.entries import (
     ASKED,
     CHANGED,

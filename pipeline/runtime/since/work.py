@@ -13,7 +13,7 @@ from typing import Any
 from pipeline.errors import SchemaError
 from pipeline.job import JobConfig
 from pipeline.runtime.lookups import Digests
-from pipeline.runtime.secrets import without_secrets
+from pipeline.runtime.output.secrets import without_secrets
 from pipeline.schema.fingerprint import digest
 from pipeline.schema.registry import load_schema
 

@@ -14,10 +14,10 @@ from support import GOOD, RECEIPT, Answers, completion, extracted, plan_of
 
 from pipeline.job import JobConfig
 from pipeline.records import Outcome
-from pipeline.runtime.commit import Run, open_run
-from pipeline.runtime.identity import Identity, identity_of
 from pipeline.runtime.input import InputScan, Unit, read_unit, scan
-from pipeline.runtime.write import write_unit
+from pipeline.runtime.output.commit import Run, open_run
+from pipeline.runtime.output.identity import Identity, identity_of
+from pipeline.runtime.output.write import write_unit
 from pipeline.schema.plan import DecodingPlan
 
 ANSWERS = [

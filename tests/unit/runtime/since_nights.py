@@ -18,10 +18,10 @@ import pyarrow as pa
 
 from pipeline.job import JobConfig
 from pipeline.records import STATUSES
-from pipeline.runtime.commit import Run, open_run, read_manifest
-from pipeline.runtime.identity import identity_of
 from pipeline.runtime.input import InputScan
-from pipeline.runtime.parquet import parquet_from
+from pipeline.runtime.output.commit import Run, open_run, read_manifest
+from pipeline.runtime.output.identity import identity_of
+from pipeline.runtime.output.parquet import parquet_from
 from pipeline.runtime.since import Since, since_last
 from pipeline.runtime.store import open_store, publish
 from pipeline.schema.fingerprint import digest

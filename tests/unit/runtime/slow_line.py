@@ -7,10 +7,10 @@ import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from pipeline.jobplacement import StopConfig
-from pipeline.runtime.control import Control
-from pipeline.runtime.control_calls import DirectControl
-from pipeline.runtime.guard import Guard
-from pipeline.runtime.ledger import Verdict
+from pipeline.runtime.supervise.control import Control
+from pipeline.runtime.supervise.control_calls import DirectControl
+from pipeline.runtime.supervise.guard import Guard
+from pipeline.runtime.supervise.ledger import Verdict
 
 
 async def settle() -> None:

@@ -13,7 +13,7 @@ import pytest
 from support import RECEIPT
 
 from pipeline.errors import OutputError, RunChangedError
-from pipeline.runtime.commit import read_manifest
+from pipeline.runtime.output.commit import read_manifest
 from pipeline.runtime.store import publish
 
 

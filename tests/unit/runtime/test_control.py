@@ -12,9 +12,9 @@ from ray.exceptions import ActorDiedError
 from pipeline.errors import EngineError
 from pipeline.jobplacement import StopConfig
 from pipeline.observe.tally import Tally
-from pipeline.runtime.control import MISSED_SECONDS, POISON_IN_A_ROW, Control
-from pipeline.runtime.control_calls import RayControl
-from pipeline.runtime.pilot import PILOT_PATIENCE
+from pipeline.runtime.supervise.control import MISSED_SECONDS, POISON_IN_A_ROW, Control
+from pipeline.runtime.supervise.control_calls import RayControl
+from pipeline.runtime.supervise.pilot import PILOT_PATIENCE
 
 
 class Clock:

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import RECEIPT, Answers, extracted
 
-from pipeline.runtime import duplicates
-from pipeline.runtime.duplicates import find_duplicates, record_digest
 from pipeline.runtime.input import read_unit
+from pipeline.runtime.output import duplicates
+from pipeline.runtime.output.duplicates import find_duplicates, record_digest
 from pipeline.runtime.store import open_store
 
 RECORDS = [{"vendor": "Ann", "total": 1}, {"vendor": "Bob", "total": 2}, {"vendor": "Ann", "total": 1.0}]

@@ -9,8 +9,8 @@ import pytest
 from slow_line import Line, idle, run, settle
 
 from pipeline.errors import EngineError
-from pipeline.runtime.guard import Guard
-from pipeline.runtime.ledger import Verdict
+from pipeline.runtime.supervise.guard import Guard
+from pipeline.runtime.supervise.ledger import Verdict
 
 
 def test_an_end_and_the_beginning_that_follows_share_a_call() -> None:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from slow_line import Line, idle, run, settle
 
 from pipeline.jobplacement import StopConfig
-from pipeline.runtime.control import Control
-from pipeline.runtime.guard import Guard
+from pipeline.runtime.supervise.control import Control
+from pipeline.runtime.supervise.guard import Guard
 
 SEEDS = range(200)
 

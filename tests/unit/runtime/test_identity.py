@@ -10,8 +10,8 @@ from pydantic import BaseModel
 from support import RECEIPT
 
 from pipeline.job import ExtractConfig
-from pipeline.runtime.identity import identity_of
 from pipeline.runtime.input import scan
+from pipeline.runtime.output.identity import identity_of
 
 SAMPLER = ("backend", "compact_json", "engine", "faults", "max_model_len", "model", "seed")
 

@@ -14,8 +14,8 @@ from support import plan_of
 from pipeline.errors import OutputError
 from pipeline.records import Attempt, Document, Field, Outcome, Problem, Repair
 from pipeline.runtime.input import read_unit
-from pipeline.runtime.journal import Journal
-from pipeline.runtime.outcomes import from_bytes, outcome_of, to_bytes
+from pipeline.runtime.output.journal import Journal
+from pipeline.runtime.output.outcomes import from_bytes, outcome_of, to_bytes
 
 TEXT = st.text(st.characters(), max_size=6)  # half surrogate pairs, too: raw model text may hold them
 VALUES = st.recursive(

@@ -7,7 +7,7 @@ from collections import Counter, deque
 
 import pytest
 
-from pipeline.runtime.ledger import FEW, Ledger
+from pipeline.runtime.supervise.ledger import FEW, Ledger
 
 SEEDS = range(800)
 

@@ -17,7 +17,7 @@ from jobs.demo_report import read_back
 from pipeline.errors import OutputError
 from pipeline.observe.inspect import panel_of
 from pipeline.runtime.input import read_unit
-from pipeline.runtime.lookup import document_text, find_rows, find_run
+from pipeline.runtime.output.lookup import document_text, find_rows, find_run
 
 
 def found(store: Any, **wanted: Any) -> list[dict[str, Any]]:

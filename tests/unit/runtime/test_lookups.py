@@ -137,7 +137,7 @@ def test_a_list_that_changed_since_the_run_began_is_refused(tmp_path: Path, name
 
 
 def test_a_changed_list_is_a_changed_run_and_a_moved_one_is_not(make_work: Any, tmp_path: Path) -> None:
-    from pipeline.runtime.identity import identity_of
+    from pipeline.runtime.output.identity import identity_of
 
     def identity(path: Path, **more: Any) -> Any:
         lookup = {"pointer": "/vendor", "path": str(path), "column": "no", **more}

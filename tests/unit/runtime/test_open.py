@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pipeline.errors import OutputError
-from pipeline.runtime.commit import read_manifest
-from pipeline.runtime.secrets import without_credentials
+from pipeline.runtime.output.commit import read_manifest
+from pipeline.runtime.output.secrets import without_credentials
 from pipeline.runtime.store import open_store
 
 FOREIGN = [b"{}", b"", b"not json", b"[1]", b"\xff", b'{"origin": {}, "run_id": 5}', b'{"run_id": "x", "work": {}}']

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.runtime.pilot import PILOT_PATIENCE, Gate, choose
+from pipeline.runtime.supervise.pilot import PILOT_PATIENCE, Gate, choose
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.errors import OutcomeUnknownError, OutputError
-from pipeline.runtime import gather as gathering
-from pipeline.runtime.commit import read_manifest
-from pipeline.runtime.gather import gather
-from pipeline.runtime.journal import Journal
-from pipeline.runtime.lookup import find_run
+from pipeline.runtime.output import gather as gathering
+from pipeline.runtime.output.commit import read_manifest
+from pipeline.runtime.output.gather import gather
+from pipeline.runtime.output.journal import Journal
+from pipeline.runtime.output.lookup import find_run
 
 TEMPORARY = ".tmp-" + "0" * 32
 

@@ -8,9 +8,9 @@ import pytest
 import s3_server
 
 from pipeline.errors import RunChangedError
-from pipeline.runtime.journal import Journal
-from pipeline.runtime.lookup import document_text, find_rows, find_run
-from pipeline.runtime.recall import recall
+from pipeline.runtime.output.journal import Journal
+from pipeline.runtime.output.lookup import document_text, find_rows, find_run
+from pipeline.runtime.output.recall import recall
 
 
 def test_a_bucket_holds_what_a_disk_would(work: Any, make_work: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline.errors import OutputError
-from pipeline.runtime.run_record import recorded_job
+from pipeline.runtime.output.run_record import recorded_job
 
 SECRETS = {
     "engine": "vllm",

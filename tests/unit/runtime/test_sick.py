@@ -10,8 +10,8 @@ from pipeline.flow import extract
 from pipeline.job import JobConfig
 from pipeline.records import Outcome, Problem
 from pipeline.runtime.setup import Setup
-from pipeline.runtime.sick import SICK_DOCUMENTS, check_engine
 from pipeline.runtime.store import open_store
+from pipeline.runtime.supervise.sick import SICK_DOCUMENTS, check_engine
 
 
 def ended(code: str = "", status: str = "rejected") -> Outcome:

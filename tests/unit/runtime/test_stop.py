@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pipeline.jobplacement import StopConfig
 from pipeline.observe.tally import Tally
-from pipeline.runtime.stop import Counts, describe, finding, stop_message
+from pipeline.runtime.supervise.stop import Counts, describe, finding, stop_message
 
 
 def counts(documents: int, asked: int | None = None, *, rejected: int = 0, **more: Any) -> Counts:

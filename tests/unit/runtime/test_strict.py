@@ -17,8 +17,8 @@ from support import Answers, codes, extracted, plan_of, schema_and_record
 
 from pipeline.records import STATUSES, Outcome
 from pipeline.runtime.input import read_unit
-from pipeline.runtime.strict import cells_of, strict_row
-from pipeline.runtime.tables import tables_of
+from pipeline.runtime.output.strict import cells_of, strict_row
+from pipeline.runtime.output.tables import tables_of
 from pipeline.schema.storage import as_json
 
 BODY = {

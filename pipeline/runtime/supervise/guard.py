@@ -14,8 +14,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from pipeline.runtime.control_calls import ControlCalls
-    from pipeline.runtime.ledger import Verdict
+    from pipeline.runtime.supervise.control_calls import ControlCalls
+    from pipeline.runtime.supervise.ledger import Verdict
 
 LATER_SECONDS = 1.0
 """How often is asked about a document that may just have killed another process."""

@@ -17,7 +17,7 @@ from typing import Any
 from pipeline.errors import OutputError
 from pipeline.records import Document, Outcome
 from pipeline.runtime.input import Unit
-from pipeline.runtime.outcomes import from_bytes, outcome_of, to_bytes
+from pipeline.runtime.output.outcomes import from_bytes, outcome_of, to_bytes
 from pipeline.runtime.store import Store, writing
 from pipeline.schema.fingerprint import digest
 from pipeline.schema.plan import NO_PLAN, DecodingPlan

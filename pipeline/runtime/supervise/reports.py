@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 from pipeline.observe.tally import Tally
 from pipeline.records import Outcome
-from pipeline.runtime.control import Orders
-from pipeline.runtime.control_calls import ControlCalls
+from pipeline.runtime.supervise.control import Orders
+from pipeline.runtime.supervise.control_calls import ControlCalls
 
 REPORT_SECONDS = 1.0
 

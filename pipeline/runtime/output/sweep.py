@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
-from pipeline.runtime.journal import JOURNAL
+from pipeline.runtime.output.journal import JOURNAL
 from pipeline.runtime.store import Store
 
 _EPOCH = re.compile(r"_lease/(\d+)\.")

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from pipeline import __version__
 from pipeline.errors import OutputError
 from pipeline.job import JobConfig
-from pipeline.runtime.identity import Identity
-from pipeline.runtime.secrets import without_secrets
+from pipeline.runtime.output.identity import Identity
+from pipeline.runtime.output.secrets import without_secrets
 from pipeline.runtime.store import Store, json_object, reason
 
 RUN = "run.json"

@@ -9,13 +9,13 @@ from pipeline.errors import GristmillError, InputError, OutputError
 from pipeline.job import InputConfig
 from pipeline.observe.inspect import NO_DOCUMENT
 from pipeline.records import Document
-from pipeline.runtime.commit import MANIFEST, read_manifest
-from pipeline.runtime.gather import commit_record, unit_of
 from pipeline.runtime.input import Unit, read_unit
-from pipeline.runtime.parquet import read_parquet
-from pipeline.runtime.run_record import RUN, read_run_record, reading, runs_of
+from pipeline.runtime.output.commit import MANIFEST, read_manifest
+from pipeline.runtime.output.gather import commit_record, unit_of
+from pipeline.runtime.output.parquet import read_parquet
+from pipeline.runtime.output.run_record import RUN, read_run_record, reading, runs_of
+from pipeline.runtime.output.tables import storable
 from pipeline.runtime.store import Store, open_store
-from pipeline.runtime.tables import storable
 
 if TYPE_CHECKING:
     import pyarrow as pa

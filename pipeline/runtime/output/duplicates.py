@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipeline.records import JsonValue
-from pipeline.runtime.parquet import read_parquet
+from pipeline.runtime.output.parquet import read_parquet
 from pipeline.runtime.store import Store
 from pipeline.schema.fingerprint import digest
 from pipeline.schema.walk import unescape

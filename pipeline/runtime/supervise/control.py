@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 from pipeline.jobplacement import StopConfig
 from pipeline.observe.tally import Tally
-from pipeline.runtime.ledger import Ledger, Verdict
-from pipeline.runtime.pilot import Gate
-from pipeline.runtime.stop import Counts, describe, finding
+from pipeline.runtime.supervise.ledger import Ledger, Verdict
+from pipeline.runtime.supervise.pilot import Gate
+from pipeline.runtime.supervise.stop import Counts, describe, finding
 
 REASONS = 5
 REASON_LENGTH = 1000

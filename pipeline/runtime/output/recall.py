@@ -13,14 +13,14 @@ from pipeline.errors import GristmillError, InputError, OutputError
 from pipeline.job import JobConfig
 from pipeline.observe.visible import visible_id
 from pipeline.records import Document, Outcome, Problem
-from pipeline.runtime.commit import read_manifest
-from pipeline.runtime.identity import identity_of
 from pipeline.runtime.input import InputScan, read_unit
-from pipeline.runtime.lookup import find_rows, input_of
 from pipeline.runtime.lookups import Digests
-from pipeline.runtime.run_record import RUN, read_run_record
+from pipeline.runtime.output.commit import read_manifest
+from pipeline.runtime.output.identity import identity_of
+from pipeline.runtime.output.lookup import find_rows, input_of
+from pipeline.runtime.output.run_record import RUN, read_run_record
+from pipeline.runtime.output.tables import NO_SCHEMA, tables_of
 from pipeline.runtime.store import Store
-from pipeline.runtime.tables import NO_SCHEMA, tables_of
 from pipeline.schema.plan import DecodingPlan
 from pipeline.steps.codes import CODES
 

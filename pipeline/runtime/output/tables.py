@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipeline.records import Attempt, Outcome, Problem, Status
-from pipeline.runtime.duplicates import record_digest
-from pipeline.runtime.strict import Cell, Found, cells_of, strict_row
+from pipeline.runtime.output.duplicates import record_digest
+from pipeline.runtime.output.strict import Cell, Found, cells_of, strict_row
 from pipeline.schema.arrow import arrow_field
 from pipeline.schema.plan import DecodingPlan
 from pipeline.schema.storage import INT64, Column, misfits, stored

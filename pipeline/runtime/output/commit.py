@@ -18,13 +18,13 @@ from pipeline import __version__
 from pipeline.errors import OutputError, RunChangedError
 from pipeline.job import JobConfig
 from pipeline.records import STATUSES, Manifest
-from pipeline.runtime.duplicates import find_duplicates
-from pipeline.runtime.gather import COMMITS, Gathered, commit_key, committed_units, gather, unit_of
-from pipeline.runtime.identity import Identity
 from pipeline.runtime.input import InputScan
-from pipeline.runtime.run_record import RUN, now, read_run_record, reading, run_record, runs_of
+from pipeline.runtime.output.duplicates import find_duplicates
+from pipeline.runtime.output.gather import COMMITS, Gathered, commit_key, committed_units, gather, unit_of
+from pipeline.runtime.output.identity import Identity
+from pipeline.runtime.output.run_record import RUN, now, read_run_record, reading, run_record, runs_of
+from pipeline.runtime.output.sweep import data_files, sweep
 from pipeline.runtime.store import Store, json_bytes, json_object, open_store, publish, writing
-from pipeline.runtime.sweep import data_files, sweep
 
 MANIFEST = "manifest.json"
 DUPLICATES = "duplicates.json"

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from pipeline.errors import EngineError
-from pipeline.runtime.control import Control, Orders
-from pipeline.runtime.ledger import Verdict
+from pipeline.runtime.supervise.control import Control, Orders
+from pipeline.runtime.supervise.ledger import Verdict
 
 CALL_SECONDS = 60.0
 """The control answers in a millisecond. It is late only if its node is gone, or starved of memory or CPU."""

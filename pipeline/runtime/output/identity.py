@@ -11,7 +11,7 @@ from typing import Any
 from pipeline.job import ExtractConfig, JobConfig, RecordedConfig
 from pipeline.runtime.input import InputScan
 from pipeline.runtime.lookups import Digests
-from pipeline.runtime.secrets import without_secrets
+from pipeline.runtime.output.secrets import without_secrets
 from pipeline.schema.fingerprint import digest
 from pipeline.schema.plan import DecodingPlan
 

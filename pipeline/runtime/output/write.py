@@ -16,13 +16,13 @@ from urllib.parse import quote
 from pipeline.errors import OutputError
 from pipeline.observe.tally import tally
 from pipeline.records import Outcome
-from pipeline.runtime.commit import MANIFEST
-from pipeline.runtime.gather import commit_key, commit_record, find_record, packed
 from pipeline.runtime.input import Unit
-from pipeline.runtime.parquet import parquet_from, parquet_of
-from pipeline.runtime.run_record import reading
+from pipeline.runtime.output.commit import MANIFEST
+from pipeline.runtime.output.gather import commit_key, commit_record, find_record, packed
+from pipeline.runtime.output.parquet import parquet_from, parquet_of
+from pipeline.runtime.output.run_record import reading
+from pipeline.runtime.output.tables import Key, tables_of
 from pipeline.runtime.store import Store, publish, writing
-from pipeline.runtime.tables import Key, tables_of
 from pipeline.schema.fingerprint import multiset_digest
 from pipeline.schema.plan import DecodingPlan
 
