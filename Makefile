@@ -1,6 +1,8 @@
 # Everything a clone needs: `make demo` and `make test` build what they need first, and are quick the second time.
 PYTHON ?= python3.11
 BIN := .venv/bin
+# Fast ones first, two at a time; those that start engines or Ray have the machine to themselves.
+QUICK := tests/test_architecture.py tests/test_docs.py tests/unit tests/crash tests/simulation
 
 .PHONY: help env model demo test test-full lint lock clean
 
@@ -28,10 +30,12 @@ demo: model  ## real documents of three schemas through real vLLM on this machin
 	$(BIN)/gristmill inspect jobs/.out/demo --status rejected --limit 1
 
 test: model lint  ## what must pass before a change lands
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -n 2 -m "not slow" $(QUICK)
+	$(BIN)/python -m pytest -m "not slow" tests/integration tests/engine
 
 test-full: model lint  ## with the tests that take longer
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 $(QUICK)
+	$(BIN)/python -m pytest tests/integration tests/engine
 
 lint: env  ## ruff, mypy, import-linter
 	$(BIN)/ruff check .

@@ -79,10 +79,8 @@ async def measure(config: EngineConfig, sets: Sequence[Set]) -> dict[str, Any]:
 
 async def run(engine: Engine, documents: Set, path: str, sequences: int) -> dict[str, Any]:
     """One set on one path, as many documents in flight as an actor has."""
-    from pipeline.runtime.actors import documents_in_flight
-
     config = settings(documents.max_tokens, constrained=PATHS[path])
-    room = asyncio.Semaphore(documents_in_flight(sequences))
+    room = asyncio.Semaphore(2 * sequences)
     watched = [Watched(item) for item in documents.items]
 
     async def one(document: Watched) -> None:

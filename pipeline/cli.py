@@ -70,8 +70,7 @@ def run(
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "INFO")
     if unknown := set(again or ()) - set(AGAIN):
         raise typer.BadParameter(f"{visible(min(unknown))} is not one of {', '.join(AGAIN)}", param_hint="--again")
-    console = _console()
-    job = load_job(job_path)
+    console, job = _console(), load_job(job_path)
     watcher = _Watcher(console)
     signal.signal(signal.SIGTERM, _terminate)
     try:

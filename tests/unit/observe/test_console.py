@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import io
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -21,7 +20,7 @@ def shown(*outcomes: Outcome, total: Tally | None = None, style: bool = False) -
     manifest = Manifest("r", "j", total.documents, counts, "", {"receipt@1": "d"}, (), total.to_json())
     written = io.StringIO()
     console = Console(file=written, width=250, force_terminal=style, color_system="standard" if style else None)
-    console.print(summary(manifest, Path("out")))
+    console.print(summary(manifest, "out"))
     return written.getvalue().splitlines()
 
 

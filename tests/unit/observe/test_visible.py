@@ -71,14 +71,14 @@ def manifest_of(total: Tally, **values: Any) -> Manifest:
 def test_the_summary_shows_hostile_names_as_they_are() -> None:
     total = Tally()
     total.pointers[f"receipt@1 /x{EVIL} schema_violation"] = total.codes[EVIL] = 1
-    shown = printed(summary(manifest_of(total, job=EVIL, schemas={EVIL: "d"}), Path("/out[/b]\x1b")))
+    shown = printed(summary(manifest_of(total, job=EVIL, schemas={EVIL: "d"}), "/out[/b]\x1b"))
     assert shown.count(SHOWN) == 4
     assert "/out[/b]\\x1b" in shown
 
 
 def test_the_summary_shows_engine_failures_apart() -> None:
     outcomes = [extracted(Answers(completion("", "abort"), GOOD)), extracted(Answers({"vendor": 5, "total": 1}, GOOD))]
-    lines = printed(summary(manifest_of(tally(outcomes)), Path("out"))).splitlines()
+    lines = printed(summary(manifest_of(tally(outcomes)), "out")).splitlines()
     assert [line for line in lines if "asked the model again" in line and "1 of 2 documents asked" in line]
     assert [line for line in lines if "engine failures, sent again" in line and "1 of 4 requests" in line]
 
