@@ -53,14 +53,19 @@ def stream(units: Sequence[Unit], setup: Setup) -> Generator[Tally, None, None]:
     """
     if not units:
         return
+    import ray
+
     start_ray()
     pilots = choose(units, setup.job.pilot.documents, setup.job.pilot.seed)
     control = _control(pilots, setup)
-    for backend in sorted({setup.backend_of(unit.schema) for unit in units}):
-        share = [unit for unit in units if setup.backend_of(unit.schema) == backend]
-        tried = [pilot for pilot in pilots if setup.backend_of(pilot[0].schema) == backend]
-        yield from _turn(_rows(share, tried), share, setup, backend, control)
-    look = _look(control)
+    try:
+        for backend in sorted({setup.backend_of(unit.schema) for unit in units}):
+            share = [unit for unit in units if setup.backend_of(unit.schema) == backend]
+            tried = [pilot for pilot in pilots if setup.backend_of(pilot[0].schema) == backend]
+            yield from _turn(_rows(share, tried), share, setup, backend, control)
+        look = _look(control)
+    finally:
+        ray.kill(control)
     yield Tally.from_json(look.total)
     if look.stopped:
         raise StoppedError(stop_message(look.stopped))

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ROUNDS = 3
 
 
+@pytest.mark.slow  # minutes
 @pytest.mark.timeout(600)
 def test_jobs_whose_processes_are_killed_end_with_every_document_once(tmp_path: Path) -> None:
     results = tmp_path / "chaos.json"

@@ -31,11 +31,11 @@ def manifests(output: str) -> list[Path]:
 def ignore(event: str, value: Any) -> None: ...
 
 
-@pytest.mark.parametrize("kind", ["abort", "die"])
+@pytest.mark.parametrize("kind", ["abort", pytest.param("die", marks=pytest.mark.slow)])
 def test_an_engine_that_fails_on_everything_commits_nothing(
     kind: str, documents: list[dict[str, Any]], make_job: MakeJob
 ) -> None:
-    job = make_job(documents[:30], kind, engine={"faults": [{"kind": kind, "share": 1.0}]})
+    job = make_job(documents[:12], kind, engine={"faults": [{"kind": kind, "share": 1.0}]})
     with pytest.raises(EngineError):
         run(job, ignore)
     assert not manifests(job.output)

@@ -133,6 +133,7 @@ def walked(sandbox: Sandbox, text: str, left: list[list[str]]) -> Any:
     return result.value
 
 
+@pytest.mark.slow
 def test_a_transport_schema_that_is_too_wide_or_too_tight_is_found_out(sandbox: Sandbox) -> None:
     wide = walked(sandbox, OPEN, [])
     assert wide["taken"] == [True, True, True, False]
@@ -204,6 +205,7 @@ def test_bad_ends_are_counted(kind: str, crashed: int, hung: int) -> None:
     assert (report["crashed"], report["hung"]) == (crashed, hung)
 
 
+@pytest.mark.slow
 def test_the_program_writes_what_it_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "vendor.json").write_text(json.dumps(VENDOR))
