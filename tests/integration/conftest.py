@@ -15,7 +15,7 @@ from pipeline.job import JobConfig
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "jobs" / "samples"
-DOCUMENTS = 1200
+DOCUMENTS = 600
 
 PACKAGE_TEXT = "# pkg-{n}\n\nA small library, number {n}. Licence MIT. Needs Python 3.{minor}.\n"
 
@@ -42,7 +42,7 @@ def ray_cluster() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def documents() -> list[dict[str, Any]]:
-    """1,200 documents of three schemas: the samples with a running number in text and id, and made-up packages."""
+    """600 documents of three schemas: the samples with a running number in text and id, and made-up packages."""
     samples = [
         json.loads(line)
         for name in ("receipts.jsonl", "advisories.jsonl")

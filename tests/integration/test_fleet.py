@@ -15,6 +15,7 @@ from pipeline.runtime.fleet import Fleet, bundles_of
 from tests.integration.fleet_scenes import job_of, setup_of
 
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.slow  # a Ray of its own, some minutes
 
 
 @pytest.fixture(scope="module")

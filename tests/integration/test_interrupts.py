@@ -89,6 +89,7 @@ def test_sigterm_finishes_what_is_in_flight_and_nothing_is_asked_twice(bench: Be
     assert set(outcomes(bench.folder)) == {f"r{n}" for n in range(DOCUMENTS)}
 
 
+@pytest.mark.slow
 def test_a_second_ctrl_c_ends_at_once(bench: Bench, start: Start) -> None:
     slow_job(bench, drain_seconds=300)
     bench.job["engine"] |= {"token_seconds": 2.0}  # nothing in flight will end soon
@@ -103,6 +104,7 @@ def test_a_second_ctrl_c_ends_at_once(bench: Bench, start: Start) -> None:
     assert "Traceback" not in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["at once", "opened"])
 def test_ctrl_c_before_anything_runs_leaves_a_run_that_can_go_on(bench: Bench, start: Start, when: str) -> None:
     process = start()

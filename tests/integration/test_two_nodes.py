@@ -16,7 +16,7 @@ from bench.chaos.herd import Herd, kill
 from bench.chaos.judge import check, outcomes
 from bench.chaos.nodes import Nodes
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 DOCUMENTS = 160
 SECONDS = 120
