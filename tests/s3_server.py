@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Lock, Thread
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -25,13 +26,19 @@ Fault = Callable[[str, str], str]
 @lru_cache(maxsize=1)
 def endpoint() -> str:
     """The URL of the server, which is started once and ends with the process."""
-    from moto.server import ThreadedMotoServer
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+    from werkzeug.serving import make_server
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    return f"http://{host}:{port}"
+    app, one = DomainDispatcherApplication(create_backend_app), Lock()
+
+    def in_turn(environ: Any, start_response: Any) -> Any:
+        with one:  # moto looks whether a key exists, and then writes it: two at once would both succeed
+            return list(app(environ, start_response))
+
+    server = make_server("127.0.0.1", 0, in_turn, threaded=True, request_handler=MotoRequestHandler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_port}"
 
 
 def environment(url: str = "") -> dict[str, str]:
