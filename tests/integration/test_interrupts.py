@@ -66,6 +66,7 @@ def wait_until(process: subprocess.Popen[str], true: Callable[[], bool], seconds
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_sigterm_finishes_what_is_in_flight_and_nothing_is_asked_twice(bench: Bench, start: Start) -> None:
     slow_job(bench, drain_seconds=60)
     recording = str(bench.folder / "recording")

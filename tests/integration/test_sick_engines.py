@@ -64,6 +64,7 @@ def setup_of(job: JobConfig, work: Any) -> tuple[InputScan, Setup]:
     return found, Setup(job, plans, open_store(job.output), "x", None, work)
 
 
+@pytest.mark.slow
 def test_a_process_that_keeps_dying_ends_the_job(documents: list[dict[str, Any]], make_job: MakeJob) -> None:
     async def killer(*arguments: Any) -> Any:  # takes its process along, as an engine does that runs out of memory
         os._exit(1)
