@@ -72,6 +72,13 @@ def _children(tools: Any, payload: Any) -> Any:
         time.sleep(60)
 
 
+def _sleep(tools: Any, payload: Any) -> Any:
+    """How long, and when it began and ended, by the clock that all processes share."""
+    began = time.monotonic()
+    time.sleep(payload)
+    return [payload, began, time.monotonic()]
+
+
 def _hang(tools: Any, payload: Any) -> Any:
     Path(payload).write_text(str(os.getpid()))
     signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals))
@@ -104,7 +111,7 @@ def _thread(tools: Any, payload: Any) -> Any:
 
 JOBS: dict[str, Callable[[Any, Any], Any]] = {
     "self_test_echo": lambda tools, payload: payload,
-    "self_test_sleep": lambda tools, payload: time.sleep(payload) or payload,  # type: ignore[func-returns-value]
+    "self_test_sleep": _sleep,
     "self_test_allocate": _allocate,
     "self_test_library_allocate": _library_allocate,
     "self_test_abort": lambda tools, payload: os.abort(),

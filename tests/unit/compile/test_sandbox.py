@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -75,14 +74,15 @@ def test_memory_and_time_are_measured(sandbox: Sandbox) -> None:
     small, large = sandbox.call(job("echo")), sandbox.call(job("allocate", {"mib": 150}))
     assert small.peak_mib < 30
     assert 140 < large.peak_mib < 200
-    assert 0.9 < sandbox.call(job("sleep", 5)).seconds < 4
+    assert 0.9 < sandbox.call(job("sleep", 60)).seconds < 30
 
 
 def test_results_come_in_order_while_workers_run_side_by_side(sandbox: Sandbox) -> None:
-    started = time.monotonic()
     naps = [0.8, 0.1, 0.2, 0.1, 0.2, 0.1]
-    assert [result.value for result in sandbox.map(job("sleep", nap) for nap in naps)] == naps
-    assert time.monotonic() - started < sum(naps)
+    slept = [result.value for result in sandbox.map(job("sleep", nap) for nap in naps)]
+    assert [nap for nap, _, _ in slept] == naps
+    (_, _, first_ends), *others = slept
+    assert any(begins < first_ends for _, begins, _ in others)
 
 
 def test_a_slow_first_job_does_not_let_the_others_run_ahead_for_ever(sandbox: Sandbox) -> None:
@@ -95,7 +95,8 @@ def test_a_slow_first_job_does_not_let_the_others_run_ahead_for_ever(sandbox: Sa
             yield job("echo", len(taken))
 
     results = sandbox.map(endless())
-    assert [next(results).value for _ in range(5)] == [1.5, 1, 2, 3, 4]
+    assert next(results).value[0] == 1.5
+    assert [next(results).value for _ in range(4)] == [1, 2, 3, 4]
     assert len(taken) <= 40
     results.close()
 
@@ -154,7 +155,8 @@ def test_large_payloads_and_answers_cross_without_blocking_each_other(sandbox: S
 def test_a_zygote_that_dies_is_replaced_once(tmp_path: Path) -> None:
     with bare(workers=2) as own:
         jobs = [job("kill_zygote", str(tmp_path / "mark"), LONG), job("sleep", 0.1, LONG), job("echo", 3, LONG)]
-        assert [result.value for result in own.map(jobs)] == ["second time", 0.1, 3]
+        again, slept, echoed = [result.value for result in own.map(jobs)]
+        assert (again, slept[0], echoed) == ("second time", 0.1, 3)
         with pytest.raises(EngineError, match="lost, also after a restart"):
             own.call(job("kill_zygote"))
         assert own.call(job("echo", 4)).value == 4

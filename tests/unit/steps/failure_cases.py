@@ -196,6 +196,6 @@ def seen(case: dict[str, Any], config: ExtractConfig | None = None, **changed: A
     plan, config = plan_for(case), config or settings()
     sent, doc = completions_of(case, **changed), document_for(case, plan)
     engine = Answers(*sent)
-    started = time.perf_counter()
+    started = time.process_time()
     outcome = asyncio.run(extract(doc, plan, engine, config))
-    return Seen(case, doc, plan, engine, outcome, sent, config, time.perf_counter() - started)
+    return Seen(case, doc, plan, engine, outcome, sent, config, time.process_time() - started)

@@ -15,6 +15,7 @@ from test_repair import repaired
 
 from pipeline.steps.parse import parse
 from pipeline.steps.repair import MAX_REPAIRABLE_CHARACTERS, repair
+from tests.bounds import processor_seconds
 
 
 @settings(max_examples=150)
@@ -81,9 +82,9 @@ def test_time_is_bounded_whatever_the_text() -> None:
     texts += ["```\n" * 100_000, "`" * 500_000, '"' * 500_000, "{" * 60 + " " * 900_000]
     texts += [mark * 1_000_000 + rest for mark in " \n\u3000" for rest in ("x", "{'a': 1}")]
     for text in texts:
-        started = time.monotonic()
+        started = time.process_time()
         repaired(text)
-        slowest = max(slowest, time.monotonic() - started)
+        slowest = max(slowest, time.process_time() - started)
     assert slowest < 4
 
 
@@ -92,6 +93,5 @@ def test_looking_for_json_in_strings_takes_one_validation_and_no_pointers_of_oth
     for value in ({"l": ['{"a": 1}'] * 20_000}, {"k" * 500_000: ["x"] * 50_000}):
         answer = completion(value)
         parsed = parse(answer, 1)
-        started = time.monotonic()
-        assert repair(parsed, answer, 1, plan) == parsed
-        assert time.monotonic() - started < 2
+        with processor_seconds(2):
+            assert repair(parsed, answer, 1, plan) == parsed
