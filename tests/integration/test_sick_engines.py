@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -11,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.compile.plans import plans_of
-from pipeline.errors import EngineError, ResourceError
+from pipeline.errors import EngineError, ResourceError, StalledError
 from pipeline.flow import extract, run
 from pipeline.job import JobConfig, RecordedConfig
 from pipeline.records import Document
@@ -72,6 +73,30 @@ def test_a_process_that_keeps_dying_ends_the_job(documents: list[dict[str, Any]]
     found, setup = setup_of(recorded(make_job(documents[:12], "killer")), killer)
     with pytest.raises(EngineError, match=r"died \d+ times"):
         list(stream(found.units, setup))
+
+
+def test_a_job_in_which_nothing_ends_any_more_stops_and_says_how_to_go_on(
+    documents: list[dict[str, Any]], make_job: MakeJob
+) -> None:
+    """F070: at the end of a batch, pipelines wait for ever and look as if they worked."""
+
+    endless = {document["id"] for document in documents[20:]}
+
+    async def stuck(document: Document, *arguments: Any, **named: Any) -> Any:
+        if document.id in endless:
+            await asyncio.Event().wait()
+        return await extract(document, *arguments, **named)
+
+    job = recorded(make_job(documents[:40], "stuck", safety={"stall_seconds": 3, "save_documents": 1}))
+    found, setup = setup_of(job, stuck)
+    with pytest.raises(StalledError, match="run the same command to continue"):
+        list(stream(found.units, setup))
+    assert not list(Path(job.output).glob("_commits/*.json"))
+    found, setup = setup_of(job, extract)
+    list(stream(found.units, setup))
+    assert sorted(row["document_id"] for row in written(Path(job.output))) == sorted(
+        document["id"] for document in documents[:40]
+    )
 
 
 def test_a_document_that_kills_its_process_costs_itself_alone(

@@ -25,7 +25,7 @@ from tests.simulation.storage import Objects
 from tests.simulation.weather import Weather
 from tests.simulation.world import World
 
-FIRST, LAST = (int(word) for word in os.environ.get("GRISTMILL_SEEDS", "0-600").split("-"))
+FIRST, LAST = (int(word) for word in os.environ.get("GRISTMILL_SEEDS", "0-2000").split("-"))
 CHUNK = 100
 PLANTED = range(60)
 """A planted fault must be found in some of these seeds."""
@@ -66,7 +66,14 @@ class Forgetful(World):
     """Finished documents are not saved in time."""
 
     def job_for(self, weather: Weather) -> JobConfig:
-        return super().job_for(dataclasses.replace(weather, save_seconds=1e6, save_documents=10**6))
+        return super().job_for(dataclasses.replace(weather, save_seconds=1e6))
+
+
+class Hoarder(World):
+    """Finished documents are not saved however many they are."""
+
+    def job_for(self, weather: Weather) -> JobConfig:
+        return super().job_for(dataclasses.replace(weather, save_documents=10**6))
 
 
 class Confused(World):
@@ -107,6 +114,7 @@ class UnleasedWorld(World):
     ("world", "words"),
     [
         (Forgetful, "begun again"),
+        (Hoarder, "documents were lost with"),
         (Confused, "has the record"),
         (LossyWorld, "was deleted"),
         (UnleasedWorld, "two drivers hold one run"),
