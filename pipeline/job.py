@@ -5,7 +5,7 @@ Every value has a default that is right on a laptop. `jobfile.py` reads YAML int
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, JsonValue, StringConstraints, model_validator
 
@@ -191,24 +191,17 @@ class ExtractConfig(Strict):
         return with_attempts(data)
 
 
-class JobConfig(ExtractConfig):
-    """One extraction job. `slot` names a scheduled run, such as a date: another slot is another run. `engines` are
-    those that the ladder of `retry` names besides the main one; one that no rung names is not started."""
+class WorkConfig(ExtractConfig):
+    """What documents are extracted with, in a job or behind an endpoint. `engines` are those that the ladder of `retry`
+    names besides the main one; one that no rung names is not started."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
-    input: InputConfig
-    output: str
     schemas: str = "schemas"
     engine: EngineConfig
     engines: dict[EngineName, EngineConfig] = Field(default_factory=dict)
-    placement: PlacementConfig = PlacementConfig()
-    safety: SafetyConfig = SafetyConfig()
-    pilot: PilotConfig = PilotConfig()
-    stop_if: StopConfig = StopConfig()
-    slot: str = ""
 
     @model_validator(mode="after")
-    def _agrees(self) -> JobConfig:
+    def _agrees(self) -> Self:
         found = list(disagreements(self.engine, self.engines, self.retry, self.sampling.max_tokens))
         if found:
             raise ValueError("; ".join(found))
@@ -221,3 +214,15 @@ class JobConfig(ExtractConfig):
     def context_of(self, engine: str) -> int | None:
         """The context in tokens of the engine of this name ("" is the main one), None if it is not known."""
         return getattr(self.engines.get(engine, self.engine), "max_model_len", None)
+
+
+class JobConfig(WorkConfig):
+    """One extraction job. `slot` names a scheduled run, such as a date: another slot is another run."""
+
+    input: InputConfig
+    output: str
+    placement: PlacementConfig = PlacementConfig()
+    safety: SafetyConfig = SafetyConfig()
+    pilot: PilotConfig = PilotConfig()
+    stop_if: StopConfig = StopConfig()
+    slot: str = ""

@@ -13,7 +13,7 @@ from pipeline.compile.report_budget import budget_job, told
 from pipeline.compile.trial import backends_of
 from pipeline.engines.recorded import recorded_digests
 from pipeline.errors import JobFileError, SchemaError
-from pipeline.job import JobConfig, RecordedConfig
+from pipeline.job import RecordedConfig, WorkConfig
 from pipeline.schema.plan import DecodingPlan, build_plan, refused_plan
 from pipeline.schema.reach import declares
 from pipeline.schema.registry import DocumentSchema, load_schema
@@ -32,7 +32,7 @@ class Plans:
     warnings: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-def plans_of(job: JobConfig, names: Iterable[str]) -> Plans:
+def plans_of(job: WorkConfig, names: Iterable[str]) -> Plans:
     """The plans of the schemas that an input names.
 
     Raises:
@@ -68,7 +68,7 @@ def plans_of(job: JobConfig, names: Iterable[str]) -> Plans:
     )
 
 
-def _check_lookups(job: JobConfig, schemas: Mapping[str, DocumentSchema]) -> None:
+def _check_lookups(job: WorkConfig, schemas: Mapping[str, DocumentSchema]) -> None:
     """Refuse a lookup whose pointer means nothing in the schemas that it is for: it would check nothing, silently."""
     for lookup in job.lookups:
         judged = [schema for name, schema in schemas.items() if lookup.schema_name in (None, name)]
@@ -85,13 +85,13 @@ class _Tried:
     warnings: tuple[str, ...]
 
 
-def policy_of(job: JobConfig) -> Policy:
+def policy_of(job: WorkConfig) -> Policy:
     """What a job's config says about the transport language."""
     narrow = job.sampling.narrow
     return Policy(job.policy.abstain, narrow.max_items, narrow.max_length)
 
 
-def _tried(job: JobConfig, schemas: Mapping[str, DocumentSchema]) -> dict[str, _Tried]:
+def _tried(job: WorkConfig, schemas: Mapping[str, DocumentSchema]) -> dict[str, _Tried]:
     """The trial of the chosen back end of each schema, and its budget. A recording has no tokenizer to try with."""
     if isinstance(job.engine, RecordedConfig) or not schemas:
         return {}
@@ -121,12 +121,12 @@ def _tried(job: JobConfig, schemas: Mapping[str, DocumentSchema]) -> dict[str, _
     return found
 
 
-def max_tokens_of(job: JobConfig) -> int:
+def max_tokens_of(job: WorkConfig) -> int:
     """The most tokens that a job gives one answer."""
     return min(job.sampling.max_tokens, job.retry.max_output_tokens or job.sampling.max_tokens)
 
 
-def _plan(job: JobConfig, schema: DocumentSchema, tried: _Tried | None, recorded: Set[str]) -> DecodingPlan:
+def _plan(job: WorkConfig, schema: DocumentSchema, tried: _Tried | None, recorded: Set[str]) -> DecodingPlan:
     """The plan of one schema. Of what was not tried, the one that was `recorded`.
 
     Raises:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pipeline.engines import Engine, build
 from pipeline.errors import EngineError, GristmillError
-from pipeline.job import JobConfig
+from pipeline.job import WorkConfig
 from pipeline.records import Completion, Prompt, Sampling
 from pipeline.schema.plan import DecodingPlan
 
@@ -72,7 +72,7 @@ class SeveralEngines:
             raise failures[0]
 
 
-def build_all(job: JobConfig, backend: str) -> Engine:
+def build_all(job: WorkConfig, backend: str) -> Engine:
     """The job's main engine, and with it those that its ladder names, all for one grammar back end; not yet started.
 
     Raises:

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.job import ExtractConfig, JobConfig, RetryConfig, RungConfig
+from pipeline.job import ExtractConfig, RetryConfig, RungConfig, WorkConfig
 from pipeline.records import STATUSES, Attempt, Completion, Draft, Problem, Sampling
 from pipeline.steps.codes import CODES, Again, again_of, cap_of
 from pipeline.steps.prompt import MAX_FEEDBACK, MAX_MESSAGE
@@ -211,7 +211,7 @@ def _fits(answers: Sequence[Step], config: ExtractConfig, told: Sequence[Problem
     the prompt takes what the first one took and at most a token for each byte of feedback."""
     budget = config.retry.max_output_tokens
     left = math.inf if budget is None else budget - sum(_spent(step.attempt) for step in answers)
-    context = config.context_of(_rung(answers, config).engine or "") if isinstance(config, JobConfig) else None
+    context = config.context_of(_rung(answers, config).engine or "") if isinstance(config, WorkConfig) else None
     prompt = answers[0].attempt.prompt_tokens if answers else 0
     if context is None or not prompt:
         return left
