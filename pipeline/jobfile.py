@@ -11,13 +11,15 @@ import difflib
 import os
 import re
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from pipeline.errors import JobFileError
-from pipeline.job import EngineConfig, JobConfig, RecordedConfig, SamplerConfig, VllmConfig
+from pipeline.job import EngineConfig, JobConfig, RecordedConfig, SamplerConfig, VllmConfig, WorkConfig
+
+Work = TypeVar("Work", bound=WorkConfig)
 
 _ENGINE: TypeAdapter[Any] = TypeAdapter(EngineConfig)
 _VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
@@ -31,21 +33,32 @@ def load_job(path: str | Path) -> JobConfig:
         JobFileError: the file is missing, is not YAML, or has a wrong, repeated or unknown key (the nearest is named).
     """
     path = Path(path)
-    data = _read_yaml(path)
-    base = path.parent
+    job = read_work(_read_yaml(path), path.parent, JobConfig, str(path))
+    where = job.input.model_copy(update={"path": _relative_to(path.parent, job.input.path)})
+    return job.model_copy(update={"input": where, "output": _relative_to(path.parent, job.output)})
+
+
+def read_work(data: dict[str, Any], base: Path, model: type[Work], where: str) -> Work:
+    """Check what extracts documents, in a job or in an application; `engine` and `engines` as for `load_job`. Paths in
+    it are relative to `base`; `where` it was written, for messages.
+
+    Raises:
+        JobFileError: as for `load_job`.
+    """
+    data = dict(data)
     if isinstance(data.get("engine"), str):
         data["engine"] = load_engine(_relative_to(base, data["engine"])).model_dump()
     if isinstance(data.get("engines"), dict):
-        for name, engine in data["engines"].items():
-            if isinstance(engine, str):
-                data["engines"][name] = load_engine(_relative_to(base, engine)).model_dump()
-    job: JobConfig = _checked(TypeAdapter(JobConfig), data, path)
-    placed = {key: _relative_to(base, getattr(job, key)) for key in ("output", "schemas")}
-    where = job.input.model_copy(update={"path": _relative_to(base, job.input.path)})
-    engines = {name: _placed(base, engine) for name, engine in job.engines.items()}
-    lookups = tuple(one.model_copy(update={"path": _relative_to(base, one.path)}) for one in job.lookups)
-    update = {"input": where, "engine": _placed(base, job.engine), "engines": engines, "lookups": lookups, **placed}
-    return job.model_copy(update=update)
+        data["engines"] = {
+            name: load_engine(_relative_to(base, engine)).model_dump() if isinstance(engine, str) else engine
+            for name, engine in data["engines"].items()
+        }
+    work: Work = _checked(TypeAdapter(model), data, where, model)
+    engines = {name: _placed(base, engine) for name, engine in work.engines.items()}
+    lookups = tuple(one.model_copy(update={"path": _relative_to(base, one.path)}) for one in work.lookups)
+    schemas = _relative_to(base, work.schemas)
+    update = {"engine": _placed(base, work.engine), "engines": engines, "lookups": lookups, "schemas": schemas}
+    return work.model_copy(update=update)
 
 
 def load_engine(path: str | Path) -> Any:
@@ -55,7 +68,7 @@ def load_engine(path: str | Path) -> Any:
         JobFileError: as for `load_job`.
     """
     path = Path(path)
-    return _placed(path.parent, _checked(_ENGINE, _read_yaml(path), path))
+    return _placed(path.parent, _checked(_ENGINE, _read_yaml(path), str(path), JobConfig))
 
 
 def _placed(base: Path, config: Any) -> Any:
@@ -123,28 +136,28 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     return data
 
 
-def _checked(adapter: TypeAdapter[Any], data: dict[str, Any], path: Path) -> Any:
+def _checked(adapter: TypeAdapter[Any], data: dict[str, Any], where: str, model: type[BaseModel]) -> Any:
     try:
         return adapter.validate_python(data)
     except ValidationError as error:
-        lines = [_explain(item) for item in error.errors()]
-        raise JobFileError("\n".join([f"{path} cannot be used:", *(f"  {line}" for line in lines)])) from error
+        lines = [_explain(item, model) for item in error.errors()]
+        raise JobFileError("\n".join([f"{where} cannot be used:", *(f"  {line}" for line in lines)])) from error
 
 
-def _explain(item: Any) -> str:
+def _explain(item: Any, model: type[BaseModel]) -> str:
     where = ".".join(str(part) for part in item["loc"])
     if item["type"] != "extra_forbidden":
         return f"{where or 'the file'}: {item['msg']}"
     unknown = str(item["loc"][-1])
-    nearest = difflib.get_close_matches(unknown, _known_keys(item["loc"][:-1]), n=1, cutoff=0.4)
-    hint = f"did you mean `{nearest[0]}`?" if nearest else f"known here: {', '.join(_known_keys(item['loc'][:-1]))}"
+    known = _known_keys(item["loc"][:-1], model)
+    nearest = difflib.get_close_matches(unknown, known, n=1, cutoff=0.4)
+    hint = f"did you mean `{nearest[0]}`?" if nearest else f"known here: {', '.join(known)}"
     return f"{where}: unknown key; {hint}"
 
 
-def _known_keys(where: tuple[int | str, ...]) -> list[str]:
-    """The keys that the model at `where` (a pydantic error location) has."""
+def _known_keys(where: tuple[int | str, ...], model: type[BaseModel]) -> list[str]:
+    """The keys that the model at `where` (a pydantic error location in `model`) has."""
     engines: dict[str, type[BaseModel]] = {"vllm": VllmConfig, "sampler": SamplerConfig, "recorded": RecordedConfig}
-    model: type[BaseModel] = JobConfig
     for part in where:
         if part in engines:
             model = engines[str(part)]

@@ -13,16 +13,27 @@ class Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+_STRANGERS = {
+    "local": ("application", "cpu_actors", "max_engines", "min_engines"),
+    "actors": ("actors", "application"),
+    "serve": ("actors", "min_engines"),
+}
+"""Keys that mean nothing under a kind of placement."""
+
+
 class PlacementConfig(Strict):
     """Where engines run. `local`: each of `actors` processes owns an engine and all else of its documents. `actors`:
-    `min_engines` to `max_engines` engines in processes of their own, called by `cpu_actors` that do the rest.
+    `min_engines` to `max_engines` engines in processes of their own, called by `cpu_actors` that do the rest. `serve`:
+    the engine pool of a Serve `application` on the same cluster, which others use, too; `cpu_actors` keep as many
+    requests under way there as `max_engines` of its engines can use.
 
     A job starts when `min_engines` are up; the others join when the cluster has room, and one that is idle for
     `idle_seconds` leaves. `cpu_actors`: null for one an engine. `unit_documents` is how much is written and committed
     at once; null lets units grow with the input.
     """
 
-    kind: Literal["local", "actors"] = "local"
+    kind: Literal["local", "actors", "serve"] = "local"
+    application: str = "gristmill"
     actors: int = Field(1, ge=1)
     min_engines: int = Field(1, ge=1)
     max_engines: int = Field(1, ge=1)
@@ -35,8 +46,7 @@ class PlacementConfig(Strict):
     def _agrees(self) -> PlacementConfig:
         if self.min_engines > self.max_engines:
             raise ValueError(f"min_engines ({self.min_engines}) is more than max_engines ({self.max_engines})")
-        given = {"actors"} if self.kind == "actors" else {"min_engines", "max_engines", "cpu_actors"}
-        meant = {name for name in given if getattr(self, name) != type(self).model_fields[name].default}
+        meant = {name for name in _STRANGERS[self.kind] if getattr(self, name) != type(self).model_fields[name].default}
         if strangers := sorted(meant):  # a job that was written out names every key
             raise ValueError(f"`{strangers[0]}` means nothing under `kind: {self.kind}`")
         return self

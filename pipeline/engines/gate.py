@@ -25,11 +25,17 @@ class Gate:
     wait of each kind. Belongs to one event loop."""
 
     def __init__(self, places: int, job_share: float, most_waiting: int) -> None:
+        self._places = places
         self._free = places
         self._free_for_jobs = max(1, math.floor(places * job_share))
         self._most_waiting = most_waiting
         self._online: deque[asyncio.Future[None]] = deque()
         self._jobs: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def held(self) -> int:
+        """How many places are held."""
+        return self._places - self._free
 
     @property
     def waiting(self) -> int:

@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import AsyncIterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pipeline.engines import Engine
 from pipeline.engines.several import build_all
@@ -92,7 +92,7 @@ class ExtractActor:
         return engine
 
 
-def leave() -> None:
+def leave() -> NoReturn:
     """End this process and those that it started, at once: the engine's own may be stuck and hear nothing."""
     import psutil
 

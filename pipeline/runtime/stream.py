@@ -23,6 +23,7 @@ from pipeline.runtime.actors import ExtractActor
 from pipeline.runtime.cluster import check_gpus, is_alive, job_failure, start_ray
 from pipeline.runtime.fleet import Fleet
 from pipeline.runtime.input import Unit
+from pipeline.runtime.served import shared_pool
 from pipeline.runtime.setup import Setup
 from pipeline.runtime.supervise.control import Control, Look
 from pipeline.runtime.supervise.pilot import Pilot, choose
@@ -75,13 +76,17 @@ def _turn(
     rows: Sequence[dict[str, str]], units: Sequence[Unit], setup: Setup, backend: str, control: Any
 ) -> Iterator[Tally]:
     """The units of one back end."""
-    fleet = None
+    fleet: Fleet | None = None
+    pool: Engine | None = None
     if backend and setup.job.placement.kind == "actors":
         fleet = Fleet(setup, backend, control)
+        pool = fleet.pool()
+    elif backend and setup.job.placement.kind == "serve":
+        pool = shared_pool(setup)
     else:
         check_gpus(setup)
     try:
-        running = _Running(_dataset(rows, units, setup, backend, (control, fleet.pool() if fleet else None)))
+        running = _Running(_dataset(rows, units, setup, backend, (control, pool)))
         yield from _follow(running, setup, control, fleet, len(units))
     finally:
         if fleet is not None:

@@ -64,9 +64,9 @@ def identity_of(
 
 def work_of(job: JobConfig, plans: Mapping[str, DecodingPlan], lookups: Digests | None = None) -> dict[str, Any]:
     """What a job does to documents of the schemas of `plans`, piece by piece."""
-    work = _engine("engine", job.engine)
+    work = decoding_of(job.engine)
     for name, engine in job.other_engines().items():
-        work |= _engine(f"engines.{name}", engine)
+        work |= decoding_of(engine, f"engines.{name}")
     for section in sorted(ExtractConfig.model_fields):
         if section != "lookups":  # below, by their contents
             work |= _pieces(section, job.model_dump(mode="json", include={section})[section])
@@ -81,8 +81,8 @@ def work_of(job: JobConfig, plans: Mapping[str, DecodingPlan], lookups: Digests 
     return work
 
 
-def _engine(name: str, config: Any) -> dict[str, Any]:
-    """What an engine config says of the decoding."""
+def decoding_of(config: Any, name: str = "engine") -> dict[str, Any]:
+    """What an engine config says of the decoding, without secrets, by key with the engine's name before it."""
     engine = {k: v for k, v in config.model_dump(mode="json").items() if k not in PERFORMANCE_KEYS}
     if isinstance(config, RecordedConfig):
         engine["recording"] = _recording_digest(Path(config.recording))

@@ -1,0 +1,156 @@
+"""ServeEngine: an engine pool that is shared with others, behind the one seam.
+
+    generate ─▶ [apart, if it lost a replica before] ─▶ the pool's router ─▶ a replica's gate ─▶ answer
+                   ▲                                          │
+                   └── the replica is gone ── no room (jobs) ─┘
+
+A caller does not see which replica answers, and a pool that serves strangers keeps no ledger. So a request that loses
+its replica is suspect, and this caller's suspects go one at a time: one that loses two more, each time as the only
+suspect from here, is poison. How the pool is reached is the runtime's matter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import itertools
+import random
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from pipeline.engines.busy import EngineBusyError
+from pipeline.engines.replica import ReplicaGone, request_key
+from pipeline.engines.startup import prove_and_warm
+from pipeline.errors import EngineError
+from pipeline.records import Completion, Prompt, Sampling
+from pipeline.schema.plan import DecodingPlan
+
+LOSSES = 3
+"""So many replicas may be lost under one request: one in company, two as the only suspect of its caller."""
+
+ONLINE_LOSSES = 2
+"""So many of them while an online caller waits. The next call goes on counting."""
+
+ONLINE_TRIES = 3
+"""At so many places of the ring an online request asks for room."""
+
+REMEMBERED = 10_000
+"""Requests of which it is known that they lost a replica."""
+
+SPREAD = 8
+"""A schema's documents go by their hash to so many places of the router's ring, that a schema is warm on some replicas
+and none has all of it."""
+
+POISON = f"{LOSSES} engines died while they worked on this request, the last of them with no other suspect from here"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request to the pool, under the plan of this digest."""
+
+    prompt: Prompt
+    plan: str
+    sampling: Sampling
+    online: bool
+
+
+class SharedPool(Protocol):
+    """An engine pool elsewhere, as one caller reaches it."""
+
+    async def generate(self, session: str, ask: Ask, plan: DecodingPlan) -> Completion:
+        """The answer of some replica, for equal sessions of the same one while it can be. The plan itself travels only
+        if that does not know it.
+
+        Raises:
+            ReplicaGone: it was lost meanwhile.
+            EngineBusyError: there is no room.
+            EngineError: the pool is gone for good.
+        """
+        ...
+
+
+class ServeEngine:
+    """`online` requests go before those of jobs, and are told when there is no room; those of jobs wait. After a loss,
+    up to `return_seconds` pass until the next try."""
+
+    def __init__(self, pool: SharedPool, *, online: bool, return_seconds: float = 1.0) -> None:
+        self._pool = pool
+        self._online = online
+        self._return_seconds = return_seconds
+        self._losses: OrderedDict[str, int] = OrderedDict()
+        self._apart: asyncio.Lock | None = None
+
+    async def start(self, plans: Sequence[DecodingPlan]) -> None:
+        """Make the plans known, and prove that the constraint is in force on the way there.
+
+        Raises:
+            EngineError, SchemaError: as `prove_and_warm`.
+        """
+        await prove_and_warm(self, plans)
+
+    async def close(self) -> None:
+        """The pool belongs to others."""
+
+    async def generate(self, prompt: Prompt, plan: DecodingPlan, sampling: Sampling) -> Completion:
+        """Answer one prompt.
+
+        Raises:
+            EngineBusyError: an online request, and there is no room.
+            EngineError: the pool is gone; of an online request also: replicas were lost while they worked on it.
+        """
+        key, ask = request_key(prompt, plan.digest, sampling), Ask(prompt, plan.digest, sampling, self._online)
+        losses = 0
+        while self._losses.get(key, 0) < LOSSES:
+            try:
+                async with self._turn(key):
+                    answer = await self._patiently(ask, plan)
+                self._losses.pop(key, None)
+                return answer
+            except ReplicaGone as gone:
+                losses += 1
+                self._lost(key)
+                if self._online and losses == ONLINE_LOSSES:
+                    words = f"engines were lost while they worked on this ({gone}). Try again."
+                    raise EngineError(words) from gone
+                await asyncio.sleep(self._return_seconds * random.random())
+        return Completion("", "error", False, plan_digest=plan.digest, error="poison", detail=POISON)
+
+    async def _patiently(self, ask: Ask, plan: DecodingPlan) -> Completion:
+        """Where there is no room, ask at the next places of the ring: at some of them while an online caller waits,
+        which is told then; for a job until its document's own deadline."""
+        first = place_of(ask.prompt)
+        for tries in itertools.count():
+            try:
+                return await self._pool.generate(f"{plan.name}:{(first + tries) % SPREAD}", ask, plan)
+            except EngineBusyError as busy:
+                if self._online and tries + 1 == ONLINE_TRIES:
+                    raise
+                if not self._online:
+                    await asyncio.sleep(busy.retry_after * (0.5 + random.random()))
+        raise AssertionError
+
+    @contextlib.asynccontextmanager
+    async def _turn(self, key: str) -> AsyncIterator[None]:
+        """At once; of a suspect, apart from other suspects."""
+        if key not in self._losses:
+            yield
+            return
+        if self._apart is None:
+            self._apart = asyncio.Lock()  # not before: this object travels to the process that uses it
+        async with self._apart:
+            yield
+
+    def _lost(self, key: str) -> None:
+        self._losses[key] = self._losses.pop(key, 0) + 1
+        if len(self._losses) > REMEMBERED:
+            self._losses.popitem(last=False)
+
+
+def place_of(prompt: Prompt) -> int:
+    """One of `SPREAD` places, by the document. A retry begins as the document's first prompt did, and so goes to the
+    replica that holds that."""
+    first = prompt.user.partition("\n")[0].encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(first, digest_size=4).digest(), "big") % SPREAD

@@ -1,0 +1,116 @@
+"""The engine deployment: one engine a replica, for the endpoint and for jobs with placement `serve`.
+
+    router (by schema and document) ─▶ replica: gate ⟨online first, jobs to their share⟩ ─▶ watched engine
+
+A replica whose engine is dead or stuck ends its process, and Serve starts another. What is under way there is lost to
+its callers, who ask again (`engines/serve.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+from pipeline.engines.gate import Gate, GateFullError
+from pipeline.engines.serve import Ask
+from pipeline.engines.several import build_all
+from pipeline.engines.startup import prove_constraint, warm
+from pipeline.engines.watch import watched
+from pipeline.errors import EngineError
+from pipeline.runtime.actors import leave
+from pipeline.runtime.output.identity import decoding_of
+from pipeline.runtime.served import Reply
+from pipeline.schema.plan import DecodingPlan
+from pipeline.serve_app.settings import AppConfig
+
+KEPT_PLANS = 1000
+"""Plans of jobs and of inline schemas that a replica remembers, besides those of the application."""
+
+REFRESH = 32
+"""After so many plans that are not the application's, its own are used again, so that a library which keeps the most
+recent grammars keeps these."""
+
+PROOF_SECONDS = 60.0
+"""How long the proof of an idle engine may take."""
+
+
+class EngineDeployment:
+    """See the module. Serve calls what has no underscore."""
+
+    async def __init__(self, config: AppConfig, plans: Sequence[DecodingPlan]) -> None:
+        """Start the engine, warm the plans, prove the constraint.
+
+        Raises:
+            GristmillError: it cannot start. Serve tries again, and shows why in the end.
+        """
+        self._config = config
+        self._own = {plan.digest: plan for plan in plans}
+        self._others: OrderedDict[str, DecodingPlan] = OrderedDict()
+        self._strangers = 0
+        self._refreshing: asyncio.Task[None] | None = None
+        self._gate = Gate(config.engine.max_num_seqs, config.pool.job_share, config.pool.waiting)
+        self._answered = time.monotonic()
+        self._seconds = 1.0
+        """How long an answer took of late, by an exponential mean."""
+        self._engine = watched(build_all(config, config.engine.backend), config.pool.stall_seconds)
+        await self._engine.start(plans)
+
+    async def generate(self, ask: Ask, plan: DecodingPlan | None = None) -> Reply:
+        """Answer one prompt, or say why not (`Reply`). This process ends if the engine is gone."""
+        known = plan or self._own.get(ask.plan) or self._others.get(ask.plan)
+        if known is None:
+            return Reply()
+        self._remember(known)
+        try:
+            async with self._gate.place(online=ask.online):
+                began = time.monotonic()
+                completion = await self._engine.generate(ask.prompt, known, ask.sampling)
+        except GateFullError:
+            return Reply(retry_after=self._until_room())
+        except EngineError:
+            leave()
+        self._answered = time.monotonic()
+        self._seconds += 0.1 * (self._answered - began - self._seconds)
+        return Reply(completion)
+
+    async def facts(self) -> dict[str, Any]:
+        """What the engine config says of the decoding."""
+        return decoding_of(self._config.engine)
+
+    async def check_health(self) -> None:
+        """Serve asks now and then. An engine that is at work is watched anyway; an idle one proves its constraint.
+
+        Raises:
+            EngineError: it does not.
+        """
+        if time.monotonic() - self._answered < self._config.pool.stall_seconds or self._gate.held:
+            return
+        async with asyncio.timeout(PROOF_SECONDS):
+            await prove_constraint(self._engine)
+        self._answered = time.monotonic()
+
+    def _remember(self, plan: DecodingPlan) -> None:
+        if plan.digest in self._own:
+            return
+        new = plan.digest not in self._others
+        self._others[plan.digest] = plan
+        self._others.move_to_end(plan.digest)
+        if len(self._others) > KEPT_PLANS:
+            self._others.popitem(last=False)
+        self._strangers += new
+        if self._strangers >= REFRESH and self._refreshing is None:
+            self._strangers = 0
+            self._refreshing = asyncio.create_task(self._refresh(), name="refresh of the application's grammars")
+
+    async def _refresh(self) -> None:
+        try:
+            await warm(self._engine, list(self._own.values()))
+        finally:
+            self._refreshing = None
+
+    def _until_room(self) -> float:
+        """Seconds until the line is likely to be half as long."""
+        return max(0.1, self._seconds * self._gate.waiting / (2 * self._config.engine.max_num_seqs))

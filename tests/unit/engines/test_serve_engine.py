@@ -1,0 +1,158 @@
+"""The shared pool as an engine: who waits, who is told, what becomes of a request that kills replicas."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pipeline.engines.busy import EngineBusyError
+from pipeline.engines.replica import ReplicaGone
+from pipeline.engines.serve import LOSSES, ONLINE_LOSSES, ONLINE_TRIES, Ask, ServeEngine, place_of
+from pipeline.errors import EngineError
+from pipeline.records import Completion, Prompt, Sampling
+from pipeline.schema.plan import DecodingPlan, literal_plan
+
+PLAN = literal_plan("word", "x")
+GOOD = Completion('{"answer": "x"}', "stop", True)
+
+
+class Pool:
+    """Answers as `act` says, which sees the document's fence; counts what is under way."""
+
+    def __init__(self, act: Callable[[str], Any]) -> None:
+        self.act = act
+        self.sessions: list[str] = []
+        self.asked: Counter[str] = Counter()
+        self.under_way: set[str] = set()
+        self.together: list[frozenset[str]] = []
+
+    async def generate(self, session: str, ask: Ask, plan: DecodingPlan) -> Completion:
+        name = ask.prompt.user.partition("\n")[0]
+        self.sessions.append(session)
+        self.asked[name] += 1
+        self.under_way.add(name)
+        self.together.append(frozenset(self.under_way))
+        try:
+            await asyncio.sleep(0)
+            answer = self.act(name)
+        finally:
+            self.under_way.discard(name)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer or GOOD
+
+
+def engine(pool: Pool, *, online: bool = False) -> ServeEngine:
+    return ServeEngine(pool, online=online, return_seconds=0.0)
+
+
+def prompt(name: str, more: str = "") -> Prompt:
+    return Prompt("system", f"{name}\ntext\n{name}\n{more}")
+
+
+async def ask(one: ServeEngine, name: str, more: str = "") -> Completion:
+    return await one.generate(prompt(name, more), PLAN, Sampling(max_tokens=8))
+
+
+@pytest.mark.asyncio
+async def test_a_job_waits_for_room_and_asks_all_around_the_ring() -> None:
+    full = iter([EngineBusyError(0.0)] * 20)
+    pool = Pool(lambda _: next(full, None))
+    assert await ask(engine(pool), "a") == GOOD
+    assert len(set(pool.sessions)) == 8
+
+
+@pytest.mark.asyncio
+async def test_an_online_caller_is_told_when_to_come_again() -> None:
+    pool = Pool(lambda _: EngineBusyError(7.0))
+    with pytest.raises(EngineBusyError) as caught:
+        await ask(engine(pool, online=True), "a")
+    assert caught.value.retry_after == 7.0
+    assert len(set(pool.sessions)) == ONLINE_TRIES
+
+
+@pytest.mark.asyncio
+async def test_equal_documents_go_the_same_way_and_others_spread() -> None:
+    pool = Pool(lambda _: None)
+    one = engine(pool)
+    for _ in range(2):
+        await ask(one, "a")
+    await ask(one, "a", "feedback of a retry")
+    assert len(set(pool.sessions)) == 1
+    assert len({place_of(prompt(f"document {n}")) for n in range(200)}) == 8
+
+
+@pytest.mark.asyncio
+async def test_who_lost_a_replica_by_chance_is_answered() -> None:
+    lost = iter([ReplicaGone("gone")])
+    one = engine(pool := Pool(lambda _: next(lost, None)))
+    assert await ask(one, "a") == GOOD
+    assert await ask(one, "a") == GOOD
+    assert pool.asked["a"] == 3
+
+
+@pytest.mark.asyncio
+async def test_a_killer_is_found_and_all_others_are_answered() -> None:
+    """A replica takes all that is under way along, whoever killed it."""
+    died = [False]
+
+    def act(name: str) -> Any:
+        if name == "killer":
+            died[0] = True
+            return ReplicaGone("killed")
+        return None
+
+    class Fragile(Pool):
+        async def generate(self, session: str, ask: Ask, plan: DecodingPlan) -> Completion:
+            died[0] = False
+            answer = await super().generate(session, ask, plan)
+            if died[0]:
+                raise ReplicaGone("killed with another one")
+            return answer
+
+    pool = Fragile(act)
+    one = engine(pool)
+    names = [f"d{n}" for n in range(20)] + ["killer"]
+    answers = dict(zip(names, await asyncio.gather(*(ask(one, name) for name in names)), strict=True))
+    assert answers.pop("killer").error == "poison"
+    assert set(answers.values()) == {GOOD}
+    assert pool.asked["killer"] == LOSSES
+    assert (await ask(one, "killer")).error == "poison"
+    assert pool.asked["killer"] == LOSSES  # it is known
+
+
+@pytest.mark.asyncio
+async def test_suspects_go_one_at_a_time() -> None:
+    first = Counter[str]()
+
+    def act(name: str) -> Any:
+        first[name] += 1
+        return ReplicaGone("gone") if first[name] == 1 else None
+
+    pool = Pool(act)
+    one = engine(pool)
+    await asyncio.gather(*(ask(one, f"d{n}") for n in range(6)))
+    again = pool.together[6:]
+    assert len(again) == 6 and all(len(together) == 1 for together in again)
+
+
+@pytest.mark.asyncio
+async def test_an_online_killer_costs_few_replicas_however_often_it_is_sent() -> None:
+    pool = Pool(lambda _: ReplicaGone("killed"))
+    one = engine(pool, online=True)
+    with pytest.raises(EngineError, match="Try again"):
+        await ask(one, "killer")
+    assert pool.asked["killer"] == ONLINE_LOSSES
+    answers = [await ask(one, "killer") for _ in range(5)]
+    assert {answer.error for answer in answers} == {"poison"}
+    assert pool.asked["killer"] == LOSSES
+
+
+@pytest.mark.asyncio
+async def test_the_constraint_is_proven_on_the_way_to_the_pool() -> None:
+    with pytest.raises(EngineError, match="does not obey"):
+        await engine(Pool(lambda _: Completion("a poem", "stop", True))).start([])
