@@ -2,10 +2,7 @@
 
 All of them are asked for at once. A job begins when `min_engines` serve; the others join when the cluster has room, be
 it hours later. One that dies is started again by Ray, wherever there is room, and one that has nothing to do at the end
-leaves. An engine over several GPUs has a placement group:
-
-    pipeline_parallel = 1   one bundle with all its GPUs, so on one node; vLLM's workers are processes there
-    pipeline_parallel > 1   one bundle a GPU, on as few nodes as there is room; vLLM's workers are Ray actors in them
+leaves. How an engine over several GPUs lies is told in `bundles.py`.
 """
 
 from __future__ import annotations
@@ -17,8 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipeline.engines.pool import PoolEngine
-from pipeline.errors import JobFileError
-from pipeline.job import JobConfig, VllmConfig
+from pipeline.runtime.bundles import bundles_of, own_gpus, with_executor
 from pipeline.runtime.replica import EngineReplica, RayReplica, ReplicaLook
 from pipeline.runtime.setup import Setup
 
@@ -53,7 +49,7 @@ class Fleet:
         """
         import ray
 
-        self._setup = dataclasses.replace(setup, job=_with_executor(setup.job))
+        self._setup = dataclasses.replace(setup, job=with_executor(setup.job))
         self._backend = backend
         self._control = control
         self._seats: list[_Seat] = []
@@ -170,57 +166,14 @@ class Fleet:
         from ray.util import placement_group
         from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-        bundles, strategy = bundles_of(self._setup)
+        bundles, strategy = bundles_of(self._setup.job)
         group = placement_group(bundles, strategy=strategy) if bundles else None
         where = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=0) if group else "SPREAD"
         kind = ray.remote(
             num_cpus=0,
-            # Over several bundles, vLLM's workers take the GPUs; this process only leads them.
-            num_gpus=self._setup.gpus if not bundles else bundles[0]["GPU"] if len(bundles) == 1 else 0,
+            num_gpus=own_gpus(self._setup.job),
             max_restarts=-1,
             max_concurrency=CALLS,
             scheduling_strategy=where,
         )(EngineReplica)
         return _Seat(process, kind.remote(self._given, self._backend, self._control, process), group)
-
-
-def bundles_of(setup: Setup) -> tuple[list[dict[str, float]], str]:
-    """The bundles of an engine's placement group, and Ray's strategy for it; none for an engine of one GPU, or of none:
-    without GPUs, its workers are processes beside it."""
-    engine = max((setup.job.engine, *setup.job.other_engines().values()), key=_workers)
-    workers, gpus = _workers(engine), float(engine.num_gpus)
-    if workers == 1 or not gpus:
-        return [], ""
-    if engine.pipeline_parallel == 1:
-        return [{"GPU": gpus * workers}], "STRICT_PACK"
-    return [{"GPU": gpus}] * workers, "PACK"
-
-
-def _workers(engine: Any) -> int:
-    return int(getattr(engine, "tensor_parallel", 1) * getattr(engine, "pipeline_parallel", 1))
-
-
-def _with_executor(job: JobConfig) -> JobConfig:
-    """The job with what vLLM has to know of where its workers are; left to itself, it takes any placement group for
-    one whose bundles are its workers'.
-
-    Raises:
-        JobFileError: see Fleet.
-    """
-    engines = [job.engine, *job.other_engines().values()]
-    wide = [engine for engine in engines if _workers(engine) > 1 and engine.num_gpus]
-    if not wide:
-        return job
-    if any(engine != wide[0] for engine in engines if engine.num_gpus):
-        raise JobFileError(
-            "`engines`: an engine with `tensor_parallel` or `pipeline_parallel` above 1 takes all GPUs of its process, "
-            "and another engine of the job needs one there. Take it out of `retry.ladder`, or give both one GPU."
-        )
-    if not isinstance(wide[0], VllmConfig):
-        return job
-    executor = "ray" if wide[0].pipeline_parallel > 1 else "mp"
-    arguments = {"distributed_executor_backend": executor, **wide[0].engine_args}
-    update = {"engine_args": arguments}
-    others = {name: one.model_copy(update=update) if one == wide[0] else one for name, one in job.engines.items()}
-    main = job.engine.model_copy(update=update) if job.engine == wide[0] else job.engine
-    return job.model_copy(update={"engine": main, "engines": others})

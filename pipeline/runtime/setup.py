@@ -9,6 +9,7 @@ from typing import Any
 
 from pipeline.job import JobConfig
 from pipeline.records import Document, Outcome
+from pipeline.runtime.bundles import all_gpus
 from pipeline.runtime.lookups import Digests
 from pipeline.runtime.store import Store
 from pipeline.schema.plan import NO_PLAN, DecodingPlan
@@ -57,10 +58,5 @@ class Setup:
 
     @property
     def gpus(self) -> float:
-        """GPUs of an engine's process. Several engines in one share them: vLLM takes the first ones that it sees."""
-        return float(max(map(_gpus, (self.job.engine, *self.job.other_engines().values()))))
-
-
-def _gpus(engine: Any) -> float:
-    """`num_gpus` is what each worker of an engine takes."""
-    return float(engine.num_gpus * getattr(engine, "tensor_parallel", 1) * getattr(engine, "pipeline_parallel", 1))
+        """GPUs of an engine's process."""
+        return all_gpus(self.job)

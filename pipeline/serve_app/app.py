@@ -16,6 +16,7 @@ from pipeline.serve_app.endpoint import EndpointDeployment
 
 from pipeline.compile.plans import plans_of
 from pipeline.jobfile import read_work
+from pipeline.runtime.bundles import bundles_of, own_gpus
 from pipeline.runtime.served import DEPLOYMENT
 from pipeline.schema.registry import available
 from pipeline.serve_app.engine import PROOF_SECONDS, EngineDeployment
@@ -50,14 +51,8 @@ def engine_deployment(config: AppConfig) -> Deployment:
 
     pool, engine = config.pool, config.engine
     most = engine.max_num_seqs + 2 * pool.waiting + BEYOND
-    workers = getattr(engine, "tensor_parallel", 1) * getattr(engine, "pipeline_parallel", 1)
-    placed: dict[str, Any] = {"ray_actor_options": {"num_cpus": 0, "num_gpus": engine.num_gpus}}
-    if workers > 1 and engine.num_gpus:
-        placed = {
-            "ray_actor_options": {"num_cpus": 0},
-            "placement_group_bundles": [{"GPU": engine.num_gpus}] * workers,
-            "placement_group_strategy": "STRICT_PACK" if engine.pipeline_parallel == 1 else "PACK",
-        }
+    bundles, strategy = bundles_of(config)
+    placed = {"placement_group_bundles": bundles, "placement_group_strategy": strategy} if bundles else {}
     return serve.deployment(EngineDeployment).options(
         name=DEPLOYMENT,
         autoscaling_config=AutoscalingConfig(
@@ -75,6 +70,7 @@ def engine_deployment(config: AppConfig) -> Deployment:
         health_check_timeout_s=PROOF_SECONDS + HEALTH_SECONDS,
         graceful_shutdown_wait_loop_s=1.0,
         graceful_shutdown_timeout_s=pool.drain_seconds,
+        ray_actor_options={"num_cpus": 0, "num_gpus": own_gpus(config)},
         **placed,
     )
 

@@ -21,6 +21,7 @@ from pipeline.engines.startup import prove_constraint, warm
 from pipeline.engines.watch import watched
 from pipeline.errors import EngineError
 from pipeline.runtime.actors import leave
+from pipeline.runtime.bundles import with_executor
 from pipeline.runtime.output.identity import decoding_of
 from pipeline.runtime.served import Reply
 from pipeline.schema.plan import DecodingPlan
@@ -55,7 +56,7 @@ class EngineDeployment:
         self._answered = time.monotonic()
         self._seconds = 1.0
         """How long an answer took of late, by an exponential mean."""
-        self._engine = watched(build_all(config, config.engine.backend), config.pool.stall_seconds)
+        self._engine = watched(build_all(with_executor(config), config.engine.backend), config.pool.stall_seconds)
         await self._engine.start(plans)
 
     async def generate(self, ask: Ask, plan: DecodingPlan | None = None) -> Reply:

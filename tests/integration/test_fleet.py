@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from pipeline.errors import JobFileError
-from pipeline.runtime.fleet import Fleet, bundles_of
+from pipeline.runtime.bundles import bundles_of
+from pipeline.runtime.fleet import Fleet
 from tests.integration.fleet_scenes import job_of, setup_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,7 +64,7 @@ def test_two_by_two_gpus(told: dict[str, Any]) -> None:
 
 def test_bundles_follow_the_engine_config(tmp_path: Path) -> None:
     def bundles(**engine: Any) -> Any:
-        return bundles_of(setup_of(job_of(tmp_path, engine, {})))
+        return bundles_of(job_of(tmp_path, engine, {}))
 
     assert bundles() == ([], "")
     assert bundles(tensor_parallel=4) == ([{"GPU": 4.0}], "STRICT_PACK")
