@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from pipeline.engines.watch import WatchedEngine
 from pipeline.errors import EngineError
 from pipeline.records import Completion, Document, Outcome, Prompt, Sampling
 from pipeline.runtime.input import Unit
 from pipeline.runtime.setup import Setup
-from pipeline.runtime.supervise.control import Orders
+from pipeline.runtime.supervise.control_calls import ControlCalls
 from pipeline.runtime.supervise.guard import Guard
-from pipeline.runtime.supervise.ledger import Verdict
 from pipeline.runtime.work import EngineLostError, UnitWorker
 from pipeline.schema.plan import DecodingPlan
 from tests.simulation.material import extract
@@ -33,40 +32,13 @@ _begun: contextvars.ContextVar[float] = contextvars.ContextVar("begun")
 CALL_SECONDS, LOST_SECONDS = 0.005, 30.0
 
 
-class Calls:
+class Calls(ControlCalls):
     """The way to the control of a driver."""
 
     def __init__(self, world: World, driver: Driver, process: Process) -> None:
         self._world, self._driver, self._process = world, driver, process
 
-    async def born(self, process: str, node: str) -> None:
-        await self._ask("born", process, node)
-
-    async def missed(self, process: str, key: str) -> None:
-        await self._ask("missed", process, key)
-
-    async def begin(
-        self, process: str, keys: Sequence[str], ended: Sequence[str] = (), together: bool = False
-    ) -> Mapping[str, tuple[Verdict, int]]:
-        found: Mapping[str, tuple[Verdict, int]] = await self._ask("begin", process, keys, ended, together)
-        return found
-
-    async def report(
-        self,
-        process: str,
-        schemas: Mapping[str, Mapping[str, Any]],
-        done_units: int = 0,
-        reason: str = "",
-        pilot: bool = False,
-    ) -> Orders:
-        orders: Orders = await self._ask("report", process, schemas, done_units, reason, pilot)
-        return orders
-
-    async def gate(self, schema: str) -> Literal["open", "wait", "stopped"]:
-        state: Literal["open", "wait", "stopped"] = await self._ask("gate", schema)
-        return state
-
-    async def _ask(self, name: str, *arguments: Any) -> Any:
+    async def ask(self, name: str, *arguments: Any) -> Any:
         await self._way()
         made = getattr(self._driver.control, name)(*arguments)
         await self._way()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from pipeline.errors import EngineError
 from pipeline.runtime.supervise.control import Control, Orders
@@ -14,79 +14,23 @@ CALL_SECONDS = 60.0
 """The control answers in a millisecond. It is late only if its node is gone, or starved of memory or CPU."""
 
 
-class ControlCalls(Protocol):
+class ControlCalls:
     """What `control.Control` does, asked from another process. Every call may raise EngineError: nobody answers."""
 
-    async def born(self, process: str, node: str) -> None: ...
-
-    async def missed(self, process: str, key: str) -> None: ...
-
-    async def begin(
-        self, process: str, keys: Sequence[str], ended: Sequence[str] = (), together: bool = False
-    ) -> Mapping[str, tuple[Verdict, int]]: ...
-
-    async def report(
-        self,
-        process: str,
-        schemas: Mapping[str, Mapping[str, Any]],
-        done_units: int = 0,
-        reason: str = "",
-        pilot: bool = False,
-    ) -> Orders: ...
-
-    async def gate(self, schema: str) -> Literal["open", "wait", "stopped"]: ...
-
-
-class DirectControl:
-    """The control in the same process: for simulations and measurements."""
-
-    def __init__(self, control: Control) -> None:
-        self.control = control
+    async def ask(self, name: str, *arguments: Any) -> Any:
+        """Call the control's method of this name."""
+        raise NotImplementedError
 
     async def born(self, process: str, node: str) -> None:
-        self.control.born(process, node)
+        await self.ask("born", process, node)
 
     async def missed(self, process: str, key: str) -> None:
-        self.control.missed(process, key)
+        await self.ask("missed", process, key)
 
     async def begin(
         self, process: str, keys: Sequence[str], ended: Sequence[str] = (), together: bool = False
     ) -> Mapping[str, tuple[Verdict, int]]:
-        return self.control.begin(process, keys, ended, together)
-
-    async def report(
-        self,
-        process: str,
-        schemas: Mapping[str, Mapping[str, Any]],
-        done_units: int = 0,
-        reason: str = "",
-        pilot: bool = False,
-    ) -> Orders:
-        return self.control.report(process, schemas, done_units, reason, pilot)
-
-    async def gate(self, schema: str) -> Literal["open", "wait", "stopped"]:
-        return self.control.gate(schema)
-
-
-class RayControl:
-    """The control as a Ray actor. `handle` is the actor's; `seconds` bound each call."""
-
-    def __init__(self, handle: Any, *, seconds: float = CALL_SECONDS) -> None:
-        self._handle = handle
-        self._seconds = seconds
-
-    async def born(self, process: str, node: str) -> None:
-        await self._answer(self._handle.born.remote(process, node))
-
-    async def missed(self, process: str, key: str) -> None:
-        await self._answer(self._handle.missed.remote(process, key))
-
-    async def begin(
-        self, process: str, keys: Sequence[str], ended: Sequence[str] = (), together: bool = False
-    ) -> Mapping[str, tuple[Verdict, int]]:
-        found: Mapping[str, tuple[Verdict, int]] = await self._answer(
-            self._handle.begin.remote(process, list(keys), list(ended), together)
-        )
+        found: Mapping[str, tuple[Verdict, int]] = await self.ask("begin", process, list(keys), list(ended), together)
         return found
 
     async def report(
@@ -97,21 +41,42 @@ class RayControl:
         reason: str = "",
         pilot: bool = False,
     ) -> Orders:
-        orders: Orders = await self._answer(
-            self._handle.report.remote(process, dict(schemas), done_units, reason, pilot)
-        )
+        orders: Orders = await self.ask("report", process, dict(schemas), done_units, reason, pilot)
         return orders
 
     async def gate(self, schema: str) -> Literal["open", "wait", "stopped"]:
-        state: Literal["open", "wait", "stopped"] = await self._answer(self._handle.gate.remote(schema))
+        state: Literal["open", "wait", "stopped"] = await self.ask("gate", schema)
         return state
 
-    async def _answer(self, call: Awaitable[Any]) -> Any:
-        """Raises EngineError if the actor is gone or late; what the control itself raises comes as it is."""
+
+class DirectControl(ControlCalls):
+    """The control in the same process: for simulations and measurements."""
+
+    def __init__(self, control: Control) -> None:
+        self.control = control
+
+    async def ask(self, name: str, *arguments: Any) -> Any:
+        """As `ControlCalls.ask`."""
+        return getattr(self.control, name)(*arguments)
+
+
+class RayControl(ControlCalls):
+    """The control as a Ray actor. `handle` is the actor's; `seconds` bound each call."""
+
+    def __init__(self, handle: Any, *, seconds: float = CALL_SECONDS) -> None:
+        self._handle = handle
+        self._seconds = seconds
+
+    async def ask(self, name: str, *arguments: Any) -> Any:
+        """As `ControlCalls.ask`. What the control itself raises comes as it is.
+
+        Raises:
+            EngineError: the actor is gone or late.
+        """
         scope = asyncio.timeout(self._seconds)
         try:
             async with scope:
-                return await call
+                return await getattr(self._handle, name).remote(*arguments)
         except TimeoutError as error:
             if not scope.expired():
                 raise
