@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 from pathlib import Path
@@ -77,16 +78,18 @@ def run(
         with watcher.reporter.live():
             manifest = flow.run(job, watcher, record=record, fresh=fresh, again=again or ())
     except KeyboardInterrupt as signalled:
-        raise typer.Exit(_interrupted(console, job_path, job.output, signalled)) from None
+        flags = [*(["--record", record] if record else []), *(word for one in again or () for word in ("--again", one))]
+        words = shlex.join(["gristmill", "run", str(job_path), *flags])
+        raise typer.Exit(_interrupted(console, words, job.output, signalled)) from None
     watcher.finish(manifest)
 
 
-def _interrupted(console: Console, job_path: Path, output: str, signalled: KeyboardInterrupt) -> int:
-    """Say how to go on; the exit code."""
+def _interrupted(console: Console, command: str, output: str, signalled: KeyboardInterrupt) -> int:
+    """Say how to go on, by the command that was given without --fresh; the exit code."""
     terminated = isinstance(signalled, Terminated)
     word = "terminated" if terminated else "interrupted"
     console.print(f"\n{word}. Documents finished so far are kept in {visible(output)}.", style="yellow")
-    console.print(f"Run the same command to continue: gristmill run {visible(str(job_path))}")
+    console.print(f"Run the same command to continue: {visible(command)}", soft_wrap=True)
     return TERMINATED if terminated else INTERRUPTED
 
 

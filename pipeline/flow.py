@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from pipeline.compile.plans import plans_of
 from pipeline.engines import Engine
+from pipeline.engines.patience import counted
 from pipeline.errors import EngineError, InputError, JobFileError
 from pipeline.job import ExtractConfig, JobConfig
 from pipeline.records import Attempt, Completion, Document, Draft, Manifest, Outcome, Prompt, Sampling
@@ -77,7 +78,9 @@ async def extract(
             prompt = render(judge.cleaned.text, plan, feedback(steps, config), cite=config.cite)
             sampling = next_sampling(steps, config)
             trace("render", (prompt, sampling))
-            completion = await _generate(engine, prompt, plan, sampling, started + config.retry.deadline_seconds)
+            until = started + config.retry.deadline_seconds
+            completion, waited = await _generate(engine, prompt, plan, sampling, until)
+            started += waited
             trace("generate", completion)
             # An answer is kept though a step may raise on it.
             steps.append(Step(_attempt(completion, sampling, number), Draft(), completion))
@@ -162,13 +165,15 @@ def run(
     identity = identity_of(job, found, plans, looked_up, source.origin)
     if (last := source.done(identity)) is not None:
         return _nothing_to_do(*last, observe, record)
-    this_run = open_run(job, identity, fresh=fresh)
+    this_run = open_run(job, identity, store, fresh=fresh)
     if (manifest := this_run.manifest()) is not None:
         this_run.sweep_late()
         return _nothing_to_do(this_run.where, manifest, observe, record)
     observe("opened", this_run)
     observe("planned", planned)
     with held(this_run.store) as lease:
+        if (manifest := this_run.manifest()) is not None:  # by whoever held it until now
+            return _nothing_to_do(this_run.where, manifest, observe, record)
         if this_run.unit_documents != job.placement.unit_documents:
             found = source.scan(this_run.unit_documents)  # the units that the run was cut into before
             if identity_of(job, found, plans, looked_up, source.origin) != identity:
@@ -178,7 +183,9 @@ def run(
         )
         _extract_all(this_run, found, setup, lease, observe)
         schemas = {name: plan.schema_digest for name, plan in plans.items()}
-        return this_run.commit(found, schemas, source.finish(this_run))
+        told = source.finish(this_run)
+        lease.check()
+        return this_run.commit(found, schemas, told, lambda: source.check(this_run))
 
 
 def _extract_all(this_run: Run, found: InputScan, setup: Setup, lease: Beating, observe: Observer) -> None:
@@ -200,17 +207,20 @@ def _nothing_to_do(where: str, manifest: Manifest, observe: Observer, record: st
 
 async def _generate(
     engine: Engine, prompt: Prompt, plan: DecodingPlan, sampling: Sampling, deadline: float
-) -> Completion:
-    """One request within the document's time; running out of it cancels the request."""
+) -> tuple[Completion, float]:
+    """One request within the document's time, running out of which cancels it; and the seconds for which it only waited
+    for an engine to be there."""
     scope = asyncio.timeout(max(0.0, deadline - time.monotonic()))
     try:
         async with scope:
-            return await engine.generate(prompt, plan, sampling)
+            with counted(scope) as clock:
+                return await engine.generate(prompt, plan, sampling), clock.waited
     except TimeoutError as error:
+        failed = Completion("", "error", constrained=False, plan_digest=plan.digest)
         if not scope.expired():  # the engine's own, not the document's
-            return Completion("", "error", False, plan_digest=plan.digest, error="engine_failed", detail=repr(error))
+            return dataclasses.replace(failed, error="engine_failed", detail=repr(error)), clock.waited
         detail = "the document's deadline passed while the engine was answering"
-        return Completion("", "error", constrained=False, plan_digest=plan.digest, error="deadline", detail=detail)
+        return dataclasses.replace(failed, error="deadline", detail=detail), clock.waited
 
 
 def _attempt(completion: Completion, sampling: Sampling, number: int) -> Attempt:

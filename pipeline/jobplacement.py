@@ -55,8 +55,8 @@ class PlacementConfig(Strict):
 class SafetyConfig(Strict):
     """What a kill may cost, and how long nothing may happen, in seconds.
 
-    Finished documents of a unit that is not committed yet are saved after `save_seconds`, or when so many are finished
-    that, with those in the engine, `save_documents` would be lost. An engine that gives no sign for
+    Finished documents of a unit that is not committed yet are saved after `save_seconds`, and before `save_documents`
+    of a process, with those that it is working on, could be lost. An engine that gives no sign for
     `engine_stall_seconds` with requests open is taken for stuck; a job in which no document finishes for
     `stall_seconds` ends. Ctrl-C and SIGTERM leave documents in flight `drain_seconds` to finish.
     """

@@ -27,6 +27,7 @@ from pipeline.runtime.output.commit import open_run
 from pipeline.runtime.output.gather import COMMITS
 from pipeline.runtime.output.identity import identity_of
 from pipeline.runtime.setup import Setup
+from pipeline.runtime.store import open_store
 from pipeline.runtime.stream import stream
 from pipeline.schema.plan import DecodingPlan
 
@@ -103,7 +104,7 @@ def _run(job: JobConfig, work: Workload, folder: Path) -> tuple[Path, Manifest]:
     if plans[SCHEMA].transport != work.transport or getattr(job.engine, "backend", "") != BACKEND:
         raise SystemExit("the pipeline's constraint is not the one that the others are measured with")
     identity = identity_of(job, found, plans)
-    this_run = open_run(job, identity)
+    this_run = open_run(job, identity, open_store(job.output))
     warm = frozenset(item.id for item in work.warm)
     timed = functools.partial(_timed_extract, str(folder), warm)
     setup = Setup(job, plans, this_run.store, identity.run_id, None, timed)

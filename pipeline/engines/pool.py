@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.engines.affinity import Affinity
+from pipeline.engines.patience import uncounted
 from pipeline.engines.replica import Replica, ReplicaGone, request_key
 from pipeline.errors import EngineError, GristmillError
 from pipeline.records import Completion, Prompt, Sampling
@@ -148,7 +149,8 @@ class PoolEngine:
         (self._waiting.appendleft if again else self._waiting.append)(waiter)
         self._dispatch()
         try:
-            return await waiter.turn
+            with uncounted() if not self.loads else contextlib.nullcontext():
+                return await waiter.turn
         except asyncio.CancelledError:
             if waiter in self._waiting:
                 self._waiting.remove(waiter)
@@ -192,9 +194,7 @@ class PoolEngine:
                 self._fail(EngineError("no engine is left: all of them ended for good. Run the same command again."))
             return
         except Exception as error:
-            if (
-                self.loads
-            ):  # others serve: one that cannot start here may start elsewhere, and its node is not ours to mend
+            if self.loads:  # others serve: its node is not ours to mend
                 del self._members[member.replica.name]
                 return
             self._fail(error if isinstance(error, GristmillError) else EngineError(f"{member.replica.name}: {error!r}"))

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pipeline.engines.busy import EngineBusyError
+from pipeline.engines.patience import uncounted
 from pipeline.engines.replica import ReplicaGone, request_key
 from pipeline.engines.startup import prove_and_warm
 from pipeline.errors import EngineError
@@ -129,7 +130,8 @@ class ServeEngine:
                 if self._online and tries + 1 == ONLINE_TRIES:
                     raise
                 if not self._online:
-                    await asyncio.sleep(busy.retry_after * (0.5 + random.random()))
+                    with uncounted():
+                        await asyncio.sleep(busy.retry_after * (0.5 + random.random()))
         raise AssertionError
 
     @contextlib.asynccontextmanager

@@ -15,10 +15,11 @@ from pipeline.engines.several import build_all
 from pipeline.engines.watch import watched
 from pipeline.runtime.input import Unit
 from pipeline.runtime.lookups import load_lookups
+from pipeline.runtime.saving import EngineLostError
 from pipeline.runtime.setup import Setup
 from pipeline.runtime.supervise.control_calls import RayControl
 from pipeline.runtime.supervise.guard import Guard
-from pipeline.runtime.work import EngineLostError, UnitWorker
+from pipeline.runtime.work import UnitWorker
 from pipeline.steps.judge import check_formats
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ class Holder:
         """Whether this is surely a process of this machine that is no more. Its number may be another's by now."""
         if not self.machine or not self.pid_started or self.machine != _machine():
             return False
-        return _process_started(self.pid) != self.pid_started
+        return _process_started(self.pid) != self.pid_started and not _hidden(self.pid)
 
 
 def _machine() -> str:
@@ -44,6 +44,19 @@ def _machine() -> str:
         return f"{boot} {os.readlink(PROC / 'self/ns/pid')}"
     except OSError:
         return ""
+
+
+def _hidden(pid: int) -> bool:
+    """Whether there is such a process, and its kernel hides it from this user (mount option `hidepid`)."""
+    if (PROC / str(pid)).exists():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _process_started(pid: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import uuid
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +22,8 @@ Extract = Callable[..., Coroutine[Any, Any, Outcome]]
 @dataclass(frozen=True)
 class Setup:
     """It travels to workers, so it holds no documents, and of `lookups` only the digests, by which they check what they
-    load. `store` is the run's directory, `record` where completions are saved."""
+    load. `store` is the run's directory, `record` where completions are saved, `session` tells this command from others
+    that work or worked on the run."""
 
     job: JobConfig
     plans: Mapping[str, DecodingPlan]
@@ -30,6 +32,7 @@ class Setup:
     record: str | None
     extract: Extract
     lookups: Digests = field(default_factory=dict)
+    session: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def plan_of(self, document: Document) -> DecodingPlan:
         """What a document is decoded under; one that names no schema has an empty plan."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
@@ -36,6 +37,14 @@ class Source(Protocol):
         """What the manifest says of it; called when all rows are written."""
         ...
 
+    def check(self, run: Run) -> None:
+        """Called last before the manifest is published.
+
+        Raises:
+            RunChangedError: it must not be.
+        """
+        ...
+
 
 class Whole:
     """All of the input."""
@@ -58,14 +67,29 @@ class Whole:
     def finish(self, run: Run) -> Mapping[str, Any] | None:
         return None
 
+    def check(self, run: Run) -> None: ...
+
+
+def _check_apart(job: JobConfig) -> None:
+    """A run must not find its own files in its input."""
+    if "://" in job.input.path or "://" in job.output:
+        return
+    folder, output = os.path.realpath(job.input.path), os.path.realpath(job.output)
+    if os.path.isdir(folder) and os.path.commonpath([folder, output]) == folder:
+        raise JobFileError(
+            f"output {job.output} lies below input.path {job.input.path}: the next run would read what this one wrote. "
+            "Choose an output beside the input."
+        )
+
 
 def source_of(job: JobConfig, lookups: Digests, output: Store, again: Collection[str]) -> Source:
     """What a job's input is. `again` asks an incremental run to take documents again (`since.AGAIN`).
 
     Raises:
-        JobFileError: `again` without `input.since`.
+        JobFileError: `again` without `input.since`, or an output that lies in the input.
         OutputError: the last run cannot be read.
     """
+    _check_apart(job)
     if job.input.since is not None:
         return since_last(job, lookups, output, again)
     if again:

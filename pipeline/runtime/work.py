@@ -8,10 +8,8 @@ What a kill loses is what was not saved: `safety.save_seconds` and `safety.save_
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from pipeline.engines import Engine
 from pipeline.errors import EngineError
@@ -21,6 +19,7 @@ from pipeline.runtime.output.gather import commit_key
 from pipeline.runtime.output.journal import Journal
 from pipeline.runtime.output.run_record import reading
 from pipeline.runtime.output.write import write_unit
+from pipeline.runtime.saving import LOOK_SECONDS, Batch, EngineLostError, Offload, Saving
 from pipeline.runtime.setup import Setup
 from pipeline.runtime.supervise.control_calls import ControlCalls
 from pipeline.runtime.supervise.guard import Guard
@@ -31,11 +30,6 @@ from pipeline.steps.route import poisoned
 
 Ending = Literal["committed", "stopped", "drained"]
 """Of a unit: written; given up for now by `stop_if`; given up for now because the job is to end."""
-
-Offload = Callable[..., Awaitable[Any]]
-"""Runs a blocking function elsewhere, as `asyncio.to_thread` does."""
-
-LOOK_SECONDS = 1.0
 
 
 class _NoEngine:
@@ -50,25 +44,6 @@ class _NoEngine:
 
 
 NO_ENGINE = _NoEngine()
-
-
-class EngineLostError(Exception):
-    """The engine died or is stuck: this process cannot go on, another one can."""
-
-
-@dataclass
-class _Batch:
-    """A unit at work: its documents, and the outcomes so far by row."""
-
-    unit: Unit
-    documents: Sequence[Document]
-    journal: Journal
-    finished: dict[int, Outcome]
-    unsaved: set[int] = field(default_factory=set)
-    since: float = 0.0
-    """When the first of the unsaved ones finished (the loop's clock)."""
-    wake: asyncio.Event = field(default_factory=asyncio.Event)
-    over: bool = False
 
 
 class UnitWorker:
@@ -93,11 +68,9 @@ class UnitWorker:
         self._offload = offload
         self._room = asyncio.Semaphore(in_flight)
         self._reports = Reports(calls, guard.process)
-        self._batches: list[_Batch] = []
         self._failures: list[Outcome] = []
         """The engine's, in a row: the latest of those since it last answered."""
-        safety = setup.job.safety
-        self._most_unsaved = max(1, safety.save_documents - setup.job.engine.max_num_seqs)
+        self._saving = Saving(setup.job.safety, in_flight, self._reports, offload)
 
     async def work(self, unit: Unit) -> Ending:
         """Extract, write and commit a unit, or as much of it as the job's control allows; the rest can be resumed.
@@ -110,15 +83,18 @@ class UnitWorker:
             return "drained" if self._reports.orders.drain else "stopped"
         if (batch := await self._begin(unit)) is None:
             return "committed"
-        await self._reports.add(batch.finished.values())
+        await self._reports.add(batch.finished[row] for row in batch.journal.news)
         rows = [row for row in range(len(batch.documents)) if row not in batch.finished]
-        await self._extract(batch, rows)
-        if len(batch.finished) < len(batch.documents):
-            return "drained" if self._reports.orders.drain else "stopped"
-        outcomes = [batch.finished[row] for row in range(len(batch.documents))]
-        await self._doubt(outcomes)
-        setup = self._setup
-        await self._offload(write_unit, unit, outcomes, setup.plans, setup.store, setup.run_id)
+        async with self._saving.of(batch):
+            await self._extract(batch, rows)
+            if len(batch.finished) < len(batch.documents):
+                return "drained" if self._reports.orders.drain else "stopped"
+            outcomes = [batch.finished[row] for row in range(len(batch.documents))]
+            await self._doubt(outcomes)
+            setup = self._setup
+            batch.writing = True
+            await self._offload(write_unit, unit, outcomes, setup.plans, setup.store, setup.run_id)
+            self._saving.committed(batch)
         await self._offload(batch.journal.clear)
         await self._reports.flush(done_units=1)
         return "committed"
@@ -131,7 +107,8 @@ class UnitWorker:
         """
         if (batch := await self._begin(unit)) is None:
             return
-        await self._extract(batch, [row for row in rows if row not in batch.finished], pilot=True)
+        async with self._saving.of(batch):
+            await self._extract(batch, [row for row in rows if row not in batch.finished], pilot=True)
         tried = [batch.finished[row] for row in rows if row in batch.finished]
         check_engine(tried)
         # Not before they are saved: the report may open the gate for the unit's other documents, in another process.
@@ -143,7 +120,7 @@ class UnitWorker:
         the other units that this process works on."""
         asked = [outcome for outcome in outcomes if outcome.attempts]
         failed = bool(asked) and not any(map(is_answer, asked))
-        while failed and self._batches and 0 < len(self._failures) < SICK_DOCUMENTS:
+        while failed and self._saving.at_work and 0 < len(self._failures) < SICK_DOCUMENTS:
             await asyncio.sleep(LOOK_SECONDS)
         check_engine(outcomes)
         check_engine(self._failures if failed else ())
@@ -162,37 +139,25 @@ class UnitWorker:
         with reading(f"{self._setup.store.where}/{commit_key(unit.id)}"):
             return await self._offload(self._setup.store.size, commit_key(unit.id)) is not None
 
-    async def _begin(self, unit: Unit) -> _Batch | None:
+    async def _begin(self, unit: Unit) -> Batch | None:
         """A unit with what was saved of it; None if it is committed, which is asked last: who commits a unit clears
         what was saved afterwards."""
         documents = await self._offload(read_unit, unit, self._setup.job.input)
-        journal = Journal(self._setup.store, unit, self._setup.plans)
+        journal = Journal(self._setup.store, unit, self._setup.plans, self._setup.session)
         saved = await self._offload(journal.read, documents)
-        return None if await self._committed(unit) else _Batch(unit, documents, journal, saved)
+        return None if await self._committed(unit) else Batch(unit, documents, journal, saved)
 
-    async def _extract(self, batch: _Batch, rows: Sequence[int], *, pilot: bool = False) -> None:
-        """Bring rows of a batch to their outcomes, as far as the job's control allows.
+    async def _extract(self, batch: Batch, rows: Sequence[int], *, pilot: bool = False) -> None:
+        """Bring rows of a batch to their outcomes, as far as the job's control allows. The first failure cancels the
+        others."""
+        async with asyncio.TaskGroup() as group:
+            for row in rows:
+                group.create_task(self._one(batch, row, pilot))
+        batch.asked = True
 
-        The first failure cancels the others; what finished is saved first.
-        """
-        self._batches.append(batch)
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._keep_saving(batch))
-                ones = [group.create_task(self._one(batch, row, pilot)) for row in rows]
-                if ones:
-                    await asyncio.wait(ones)
-                batch.over = True
-                batch.wake.set()
-        except BaseExceptionGroup as failures:
-            raise _first(failures) from None
-        finally:
-            self._batches.remove(batch)
-            if pilot or len(batch.finished) < len(batch.documents):
-                await self._save(batch)
-
-    async def _one(self, batch: _Batch, row: int, pilot: bool) -> None:
+    async def _one(self, batch: Batch, row: int, pilot: bool) -> None:
         async with self._room:
+            await self._saving.room()
             if self._reports.orders.drain or batch.unit.schema in self._reports.orders.stopped:
                 return
             document = batch.documents[row]
@@ -209,42 +174,11 @@ class UnitWorker:
         except EngineError as error:
             raise EngineLostError(str(error)) from error
 
-    def _finish(self, batch: _Batch, row: int, outcome: Outcome) -> None:
+    def _finish(self, batch: Batch, row: int, outcome: Outcome) -> None:
         batch.finished[row] = outcome
         if not is_answer(outcome):
             self._failures = [*self._failures, outcome][-SICK_DOCUMENTS:]
             return
         if outcome.attempts:
             self._failures = []
-        if not batch.unsaved:
-            batch.since = asyncio.get_running_loop().time()
-        batch.unsaved.add(row)
-        if sum(len(one.unsaved) for one in self._batches) >= self._most_unsaved:
-            for one in self._batches:
-                one.wake.set()
-
-    async def _keep_saving(self, batch: _Batch) -> None:
-        """Save now and then what finished, until the batch is over; keep the orders fresh."""
-        clock, seconds = asyncio.get_running_loop().time, self._setup.job.safety.save_seconds
-        while not batch.over:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(LOOK_SECONDS, seconds)):
-                    await batch.wake.wait()
-            await self._reports.add(())
-            due = batch.wake.is_set() or self._reports.orders.drain
-            batch.wake.clear()
-            if batch.unsaved and not batch.over and (due or clock() - batch.since >= seconds):
-                await self._save(batch)
-
-    async def _save(self, batch: _Batch) -> None:
-        rows = sorted(batch.unsaved)
-        if rows:
-            await self._offload(batch.journal.save, {row: batch.finished[row] for row in rows})
-            batch.unsaved.difference_update(rows)
-            batch.since = asyncio.get_running_loop().time()
-
-
-def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
-    """What to tell of several failures: the engine's loss last, since a worse one would end the job."""
-    found = [error for error in failures.exceptions if not isinstance(error, EngineLostError)]
-    return found[0] if found else failures.exceptions[0]
+        self._saving.add(batch, row)

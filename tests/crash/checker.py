@@ -7,13 +7,12 @@ or CSV with a column of ids), and exits 1 if anything is. `--uncommitted`: for a
 from __future__ import annotations
 
 import argparse
-import csv
 import hashlib
 import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -23,10 +22,11 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.crash.checked import Rows, read_folder, read_input
+
 STATUSES = ("degraded", "rejected", "valid")
-NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
-Rows = Counter[tuple[str, str]]
-"""(source, document id) of rows, counted."""
+Row = tuple[str, str, bool]
+"""Source, document id, and whether it was refused because its id had occurred before."""
 
 
 @dataclass
@@ -38,6 +38,8 @@ class _Run:
     """What the input has."""
     complaints: list[str] = field(default_factory=list)
     layouts: dict[tuple[str, str], pa.Schema] = field(default_factory=dict)
+    firsts: Counter[str] = field(default_factory=Counter)
+    """Rows by id, without those that were refused for their id."""
 
     def demand(self, holds: bool, complaint: str) -> bool:
         if not holds:
@@ -61,25 +63,6 @@ class _Run:
                 found[key.removeprefix("_commits/").removesuffix(".json")] = record
                 self.demand(f"_commits/{record.get('unit')}.json" == key, f"{key} is of another unit")
         return found
-
-
-def read_folder(run: Path) -> dict[str, bytes]:
-    """All files below a run directory by their path in it."""
-    return {path.relative_to(run).as_posix(): path.read_bytes() for path in run.rglob("*") if path.is_file()}
-
-
-def read_input(path: Path, id_column: str = "id") -> Rows:
-    """The rows of a JSONL or CSV file: where each stands, and its id. One that has none is known by its place.
-
-    Not judged right: JSON objects that repeat a key, which lose their id.
-    """
-    rows: Rows = Counter()
-    for number, found in enumerate(_csv(path) if path.suffix.lower() == ".csv" else _jsonl(path)):
-        key = found.get(id_column) if isinstance(found, dict) else None
-        place = f"{path.name}#{number}"
-        known = (isinstance(key, str) and key) or (isinstance(key, int) and not isinstance(key, bool))
-        rows[place, NOT_STORABLE.sub("\ufffd", str(key)) if known else place] += 1
-    return rows
 
 
 def committed(objects: Mapping[str, bytes], rows: Rows) -> list[str]:
@@ -124,7 +107,11 @@ def _unit(run: _Run, unit: str, record: Mapping[str, Any], total: Counter[str]) 
     rows: Rows = Counter()
     counts: Counter[str] = Counter()
     for file in _listed(run, record, f"the record of unit {unit}"):
-        found = _file(run, file)
+        listed = _file(run, file)
+        found = [row[:2] for row in listed]
+        run.firsts.update(key for _, key, again in listed if not again)
+        wrongly = [key for _, key, again in listed if again and file["status"] != "rejected"]
+        run.demand(not wrongly, f"{file.get('path')} holds rows of repeated ids, such as {wrongly[:1]}")
         name = str(file.get("path", "")).rpartition("/")[2]
         run.demand(name.startswith(f"{unit}-"), f"{file.get('path')} is named by unit {unit}")
         rows.update(found)
@@ -149,11 +136,12 @@ def _listed(run: _Run, holder: Mapping[str, Any], who: str) -> list[dict[str, An
     return fine
 
 
-def _file(run: _Run, file: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _file(run: _Run, file: Mapping[str, Any]) -> list[Row]:
     """The rows of one file, which is held against its description."""
     path, status, schema = file["path"], file["status"], file["schema"]
-    folder = [unquote(part) for part in path.split("/")[:-1]]
-    run.demand(folder == [f"status={status}", f"schema={schema}"], f"{path} lies in the wrong folder")
+    folder = path.split("/")[:-1]
+    right = len(folder) == 2 and folder[0] == f"status={status}" and _is_folder_of(folder[1], schema)
+    run.demand(right, f"{path} lies in the wrong folder")
     run.demand(status in STATUSES, f"{path} has a status that there is not")
     data = run.objects.get(path)
     if data is None:
@@ -174,12 +162,28 @@ def _file(run: _Run, file: Mapping[str, Any]) -> list[tuple[str, str]]:
     return rows
 
 
+def _is_folder_of(folder: str, schema: str) -> bool:
+    """A name that is too long for a disk is cut, with some digits behind that tell it from others."""
+    if unquote(folder) == f"schema={schema}":
+        return True
+    begun, _, digits = folder.rpartition("-")
+    cut = len(folder) > 150 and bool(re.fullmatch("[0-9a-f]{16}", digits))
+    return cut and f"schema={schema}".startswith(unquote(begun, errors="ignore"))
+
+
 @lru_cache(maxsize=64)
-def _table(data: bytes) -> tuple[list[tuple[str, str]], pa.Schema]:
-    """Source and id of each row of a file, and the file's layout."""
+def _table(data: bytes) -> tuple[list[Row], pa.Schema]:
+    """The rows of a file, and the file's layout."""
     parquet = pq.ParquetFile(pa.BufferReader(data))
-    table = parquet.read(columns=["source", "document_id"])
-    rows = [(str(row["source"]).rpartition("/")[2], str(row["document_id"])) for row in table.to_pylist()]
+    table = parquet.read(columns=["source", "document_id", "problems"])
+    rows = [
+        (
+            str(row["source"]).rpartition("/")[2],
+            str(row["document_id"]),
+            any(problem["code"] == "duplicate_id" for problem in row["problems"] or ()),
+        )
+        for row in table.to_pylist()
+    ]
     return rows, parquet.schema_arrow
 
 
@@ -194,6 +198,10 @@ def _conserved(run: _Run, written: Rows, *, full: bool) -> None:
     run.demand(not (full and lost), f"{lost.total()} rows of the input are not written, such as {list(lost)[:1]}")
     run.demand(not more, f"{more.total()} rows are written that the input does not have, such as {list(more)[:1]}")
     had, has = Counter(key for _, key in run.rows.elements()), Counter(key for _, key in written.elements())
+    several = [key for key in has if run.firsts[key] > 1]
+    run.demand(not several, f"{len(several)} ids have more than one row that counts, such as {several[:1]}")
+    none = [key for key in has if not run.firsts[key]]
+    run.demand(not (full and none), f"{len(none)} ids have no row that counts, such as {none[:1]}")
     odd = [key for key, count in has.items() if count > had[key]]
     run.demand(not odd, f"{len(odd)} ids stand in more rows than in the input, such as {odd[:1]}")
 
@@ -216,20 +224,6 @@ def _multiset(rows: Rows) -> str:
     """The sum of the ids' hashes, whatever their order (docs/output.md)."""
     parts = (hashlib.sha256(key.encode()).digest()[:16] for _, key in rows.elements())
     return f"{sum(int.from_bytes(part, 'big') for part in parts) % 2**128:032x}"
-
-
-def _jsonl(path: Path) -> Iterator[Any]:
-    for line in path.read_bytes().decode("utf-8-sig", "replace").split("\n"):
-        if line and not line.isspace():
-            try:
-                yield json.loads(line)
-            except ValueError:
-                yield None
-
-
-def _csv(path: Path) -> Iterator[Any]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        yield from csv.DictReader(file)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

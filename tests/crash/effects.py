@@ -94,6 +94,10 @@ class PerilousStore:
     def list(self, prefix: str = "") -> Iterator[Entry]:
         yield from self._process.call("list", prefix, lambda: list(self._inner.list(prefix)))
 
+    def folders(self, prefix: str) -> tuple[str, ...]:
+        found: tuple[str, ...] = self._process.call("folders", prefix, lambda: self._inner.folders(prefix))
+        return found
+
     def delete(self, key: str) -> None:
         self._process.call("delete", key, lambda: self._inner.delete(key))
 

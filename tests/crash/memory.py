@@ -48,6 +48,10 @@ class MemoryStore:
             if name.startswith(start):
                 yield Entry(name[len(self._root) :], len(data))
 
+    def folders(self, prefix: str) -> tuple[str, ...]:
+        names = {entry.key.partition("/")[0] for entry in self.list(prefix) if "/" in entry.key}
+        return tuple(sorted(names))
+
     def delete(self, key: str) -> None:
         self.objects.pop(self._root + checked_key(key), None)
 

@@ -8,7 +8,6 @@ import dataclasses
 import functools
 import hashlib
 import json
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,9 @@ from pipeline.runtime.output import commit
 from pipeline.runtime.output.commit import Run, open_run
 from pipeline.runtime.output.identity import Identity, identity_of
 from pipeline.runtime.setup import Setup
-from pipeline.runtime.store import Store, open_store
+from pipeline.runtime.store import Store
 from pipeline.schema.plan import DecodingPlan
-from tests.crash.checker import Rows, read_input
+from tests.crash.checked import Rows, read_input
 from tests.support import plan_of
 
 BODY = {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}
@@ -31,14 +30,6 @@ ANSWERS = ['{"word": "tea"}', '{"word": "tea",}', "no json", '{"word": 1}']
 """By turns: as it should be, to be repaired, to be rejected, against its schema."""
 
 
-_here = threading.local()
-
-
-def _opened(output: str) -> Store:
-    return getattr(_here, "output", None) or open_store(output)
-
-
-commit.open_store = _opened
 commit._versions = functools.cache(commit._versions)  # 10 ms, which a job spends once
 
 
@@ -61,12 +52,8 @@ class SmallJob:
         return run.commit(self.found, {name: plan.schema_digest for name, plan in self.plans.items()})
 
     def open(self, output: Store) -> Run:
-        """The run in an output that no path leads to."""
-        _here.output = output
-        try:
-            return open_run(self.job, self.identity)
-        finally:
-            _here.output = None
+        """The run in an output, to which no path need lead."""
+        return open_run(self.job, self.identity, output)
 
 
 def make(folder: Path, documents: int, unit_documents: int, **keys: Any) -> SmallJob:

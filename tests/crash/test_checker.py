@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.runtime.store import open_store
-from tests.crash.checker import Rows, committed, main, read_folder, read_input, uncommitted
+from tests.crash.checked import Rows, read_folder, read_input
+from tests.crash.checker import committed, main, uncommitted
 from tests.crash.core import Oracle, drive
 from tests.crash.small_job import SmallJob, make
 
@@ -76,6 +77,34 @@ def other_id(table: pa.Table) -> pa.Table:
     return table.set_column(0, table.schema.field(0), pa.array(["d0", *table.column(0).to_pylist()[1:]], pa.string()))
 
 
+def refused(objects: Objects) -> str:
+    """The file that holds the row of a repeated id."""
+    return next(path for path in files(objects) if b"duplicate_id" in str(problems_of(objects[path])).encode())
+
+
+def first_file(objects: Objects) -> str:
+    return next(path for path in files(objects) if path.startswith("status=rejected"))
+
+
+def problems_of(data: bytes) -> list[Any]:
+    found: list[Any] = pq.ParquetFile(pa.BufferReader(data)).read(["problems"]).column(0).to_pylist()
+    return found
+
+
+def _with_problems(table: pa.Table, problems: list[Any]) -> pa.Table:
+    place = table.schema.get_field_index("problems")
+    return table.set_column(place, table.schema.field(place), pa.array(problems, table.schema.field(place).type))
+
+
+def no_problems(table: pa.Table) -> pa.Table:
+    return _with_problems(table, [[]] * table.num_rows)
+
+
+def all_repeated(table: pa.Table) -> pa.Table:
+    repeated = {"code": "duplicate_id", "pointer": "", "message": "", "attempt": 0, "severity": ""}
+    return _with_problems(table, [[repeated]] * table.num_rows)
+
+
 def first_record(objects: Objects) -> str:
     return "_commits/000000.json"
 
@@ -127,6 +156,8 @@ FAULTS: dict[str, tuple[Callable[[Objects], Any], str]] = {
     ),
     "journal": (lambda o: o.update({"_journal/000000/x.jsonl.zst": b""}), "left in the journal"),
     "torn write": (lambda o: o.update({"_commits/.tmp-" + "0" * 32: b""}), "broke off"),
+    "a repeated id that counts": (lambda o: rewrite(o, refused(o), no_problems), "have more than one row that counts"),
+    "no row that counts": (lambda o: rewrite(o, first_file(o), all_repeated), "have no row that counts"),
     "no duplicates": (lambda o: o.pop("duplicates.json"), "duplicates.json is not there"),
 }
 

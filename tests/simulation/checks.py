@@ -89,7 +89,7 @@ def _work_done_twice(world: World) -> Iterator[str]:
                 lost[before] += 1
         if is_answer(outcome):
             first[source] = process, through
-    most = max(1, world.forecast.save_documents - world.material.job.engine.max_num_seqs) + world.forecast.in_flight
+    most = max(1, world.forecast.save_documents - world.forecast.in_flight) + world.forecast.in_flight
     for process, count in lost.items():
         if count > most and wire < 0.1:
             yield f"{count} documents were lost with {process.name}, more than {most}"

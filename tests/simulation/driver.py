@@ -115,7 +115,7 @@ class Driver:
                 await offload(self, lease.release)
 
     def _open(self) -> Run:
-        return open_run(self.job, self.world.material.identity)
+        return open_run(self.job, self.world.material.identity, self.world.store)
 
     def _acquire(self, store: Store) -> Lease:
         strand = current()

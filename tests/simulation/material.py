@@ -17,7 +17,7 @@ from pipeline.runtime.input import InputScan, read_unit, scan
 from pipeline.runtime.output.identity import Identity, identity_of
 from pipeline.schema.fingerprint import digest
 from pipeline.schema.plan import DecodingPlan
-from tests.crash.checker import Rows, read_input
+from tests.crash.checked import Rows, read_input
 from tests.support import plan_of
 
 BODY = {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}

@@ -12,10 +12,11 @@ from pipeline.engines.watch import WatchedEngine
 from pipeline.errors import EngineError
 from pipeline.records import Completion, Document, Outcome, Prompt, Sampling
 from pipeline.runtime.input import Unit
+from pipeline.runtime.saving import EngineLostError
 from pipeline.runtime.setup import Setup
 from pipeline.runtime.supervise.control_calls import ControlCalls
 from pipeline.runtime.supervise.guard import Guard
-from pipeline.runtime.work import EngineLostError, UnitWorker
+from pipeline.runtime.work import UnitWorker
 from pipeline.schema.plan import DecodingPlan
 from tests.simulation.material import extract
 from tests.simulation.strands import DeadError, offload

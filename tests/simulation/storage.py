@@ -113,6 +113,9 @@ class SimulatedStore:
         found = [(key, len(data)) for key, data in self._objects.content.items() if key.startswith(start)]
         return (Entry(key.removeprefix(self._prefix), size) for key, size in sorted(found))
 
+    def folders(self, prefix: str) -> tuple[str, ...]:
+        return tuple(sorted({entry.key.partition("/")[0] for entry in self.list(prefix) if "/" in entry.key}))
+
     def sweep_temporary(self, prefix: str = "", older_than: float = 0) -> None: ...
 
     def _read(self) -> None:

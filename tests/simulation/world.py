@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 
 from pipeline.job import JobConfig
 from pipeline.records import Outcome
-from pipeline.runtime.output import commit
 from tests.simulation.checks import complaints_of
 from tests.simulation.driver import Driver
 from tests.simulation.loop import VirtualLoop
@@ -66,7 +65,7 @@ class World:
     def play(self) -> list[str]:
         """The whole story; what was wrong with it."""
         self.loop.set_exception_handler(self._unhandled)
-        with _replaced(self.store, self.dice):
+        with _drawn(self.dice):
             try:
                 self.loop.run_until_complete(self._story())
             finally:
@@ -225,13 +224,11 @@ class World:
 
 
 @contextmanager
-def _replaced(store: SimulatedStore, dice: random.Random) -> Iterator[None]:
-    """No path leads to this output, and names that are unique by chance are drawn by the seed."""
-    place: Any = commit
-    opened, unique = place.open_store, uuid.uuid4
-    place.open_store = lambda _output: store
+def _drawn(dice: random.Random) -> Iterator[None]:
+    """Names that are unique by chance are drawn by the seed."""
+    unique = uuid.uuid4
     uuid.uuid4 = lambda: uuid.UUID(int=dice.getrandbits(128), version=4)
     try:
         yield
     finally:
-        place.open_store, uuid.uuid4 = opened, unique
+        uuid.uuid4 = unique

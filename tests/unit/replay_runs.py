@@ -20,6 +20,7 @@ from pipeline.runtime.input import read_unit, scan
 from pipeline.runtime.output.commit import open_run
 from pipeline.runtime.output.identity import identity_of
 from pipeline.runtime.output.write import write_unit
+from pipeline.runtime.store import open_store
 from pipeline.schema.plan import NO_PLAN, DecodingPlan
 
 EVIL = "a\x1b[2J[/b] \u202e\x00"
@@ -69,7 +70,7 @@ def run(job: JobConfig, answers: Mapping[str, Any] | None) -> Path:
     units = [read_unit(unit, job.input) for unit in found.units]
     outcomes = [asyncio.run(extracted(job, plans, documents, answers)) for documents in units]
     identity = identity_of(job, found, plans)
-    this = open_run(job, identity)
+    this = open_run(job, identity, open_store(job.output))
     for unit, written in zip(found.units, outcomes, strict=True):
         write_unit(unit, written, plans, this.store, identity.run_id)
     this.commit(found, {name: plan.schema_digest for name, plan in plans.items()})

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from support import GOOD, Answers, codes, completion, config, document, extracted, plan_of, schema_and_record
 
+from pipeline.engines.patience import uncounted
 from pipeline.errors import EngineError
 from pipeline.flow import extract
 from pipeline.job import ExtractConfig
@@ -159,3 +160,35 @@ def test_what_a_step_raises_costs_one_document_and_is_named(error: Exception) ->
     assert outcome.problems[-1].code == "pipeline_failed"
     assert type(error).__name__ in outcome.problems[-1].message
     assert outcome.document_text == "text"
+
+
+class Absent(Answers):
+    """Gone for a while at each request, which is nobody's fault, then slow to answer."""
+
+    def __init__(self, *answers: Any, absent: float, slow: float) -> None:
+        super().__init__(*answers)
+        self.absent, self.slow = absent, slow
+
+    async def generate(self, *asked: Any) -> Completion:
+        with uncounted():
+            await asyncio.sleep(self.absent)
+        await asyncio.sleep(self.slow)
+        return await super().generate(*asked)
+
+
+def test_waiting_for_an_engine_that_is_not_there_does_not_count_against_the_document() -> None:
+    waits = Absent(BAD, GOOD, absent=0.5, slow=0.0)
+    outcome = extracted(waits, deadline_seconds=0.4, max_attempts=2)
+    assert (outcome.status, outcome.record, len(outcome.attempts)) == ("valid", GOOD, 2)
+    late = extracted(Absent(BAD, GOOD, absent=0.1, slow=5.0), deadline_seconds=0.4, max_attempts=2)
+    assert "deadline_exceeded" in codes(late)
+
+
+def test_time_that_an_engine_itself_gives_up_is_no_deadline() -> None:
+    class Impatient(Answers):
+        async def generate(self, *asked: Any) -> Completion:
+            with uncounted():
+                raise TimeoutError("the engine's own")
+
+    outcome = extracted(Impatient(GOOD), deadline_seconds=5, max_engine_failures=0)
+    assert "deadline_exceeded" not in codes(outcome) and outcome.status == "rejected"

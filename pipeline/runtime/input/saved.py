@@ -13,6 +13,7 @@ import os
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
+from time import time_ns
 from typing import Any
 
 from pipeline import __version__
@@ -27,6 +28,10 @@ SCANS = "_scans"
 VERSION = 2
 """Of how an input is cut. Other members of units or scans need no new one: objects name theirs."""
 
+RACY = 5_000_000_000
+"""Nanoseconds. Object stores tell whole seconds, by a clock of their own."""
+
+now = time_ns
 _SHARED = ("id", "format", "base")
 _UNIT = tuple(member.name for member in fields(Unit) if member.name not in _SHARED)
 _SCAN = tuple(member.name for member in fields(InputScan) if member.name != "units")
@@ -73,15 +78,23 @@ def load(store: Store, key: str, located: Located) -> InputScan | None:
 
 
 def key_of(located: Located, config: InputConfig, unit_documents: int | None) -> str | None:
-    """Where a scan is kept: which input and how it is cut, then the state that its files are in. None if some file does
-    not tell when it was written."""
-    if any(file.mtime < 0 for file in located.files):
+    """Where a scan is kept: which input and how it is cut, then the state that its files are in. None if that state
+    does not say enough (`settled`)."""
+    if not settled(located):
         return None
     place = located.place
     cut = [VERSION, __version__, config.model_dump(mode="json", exclude={"path"}), unit_documents]
     where = [str(place.filesystem.type_name), place.root, place.base, located.format]
     states = [[file.path, file.size, file.mtime, _changed(file, place)] for file in located.files]
     return f"{SCANS}/{digest([cut, where])}-{digest(states)}.json.gz"
+
+
+def settled(located: Located) -> bool:
+    """Whether the files tell when they were written, and it is so long ago that they can no longer be written without a
+    sign: in the same second, to the same size (git calls such a file "racily clean")."""
+    times = [file.mtime for file in located.files]
+    lately = not located.place.local and max(times, default=0) > now() - RACY
+    return min(times, default=0) >= 0 and not lately
 
 
 def _changed(file: InputFile, place: Place) -> int:

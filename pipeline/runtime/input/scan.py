@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 Select = Callable[[str, str, str], bool]
 """Called with a row's id, schema and `content_digest`: whether it is to be extracted."""
 
+MAX_SCHEMAS = 1000
+"""Each has a unit at least, so a wrong column would make as many units as documents."""
+
 
 def scan(config: InputConfig, unit_documents: int | None = None, select: Select | None = None) -> InputScan:
     """Slice the input into units of one schema each, and count its ids and schemas.
@@ -41,7 +44,8 @@ def scan(config: InputConfig, unit_documents: int | None = None, select: Select 
     the units.
 
     Raises:
-        InputError: the input is missing, empty, unreadable, mixed, or lacks a column that the job names.
+        InputError: the input is missing, empty, unreadable, mixed, lacks a column that the job names, or names more
+            than MAX_SCHEMAS schemas.
     """
     located = locate(config)
     check_columns(located, config)
@@ -90,6 +94,11 @@ class _Taken:
             return None
         self.documents += 1
         self.schemas[schema] += 1
+        if len(self.schemas) > MAX_SCHEMAS:
+            raise InputError(
+                f"column `{self.config.schema_column}` holds more than {MAX_SCHEMAS} different names of schemas, such "
+                f"as {schema[:80]!r}. Is `input.schema_column` the right one?"
+            )
         return schema, part
 
     def cut(self, group: Group, paths: tuple[str, ...], stamped: str | None, before: int) -> None:

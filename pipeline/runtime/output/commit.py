@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import metadata
 from typing import Any
 
@@ -19,12 +19,13 @@ from pipeline.errors import OutputError, RunChangedError
 from pipeline.job import JobConfig
 from pipeline.records import STATUSES, Manifest
 from pipeline.runtime.input import InputScan
+from pipeline.runtime.input.saved import VERSION
 from pipeline.runtime.output.duplicates import find_duplicates
 from pipeline.runtime.output.gather import COMMITS, Gathered, commit_key, committed_units, gather, unit_of
 from pipeline.runtime.output.identity import Identity
 from pipeline.runtime.output.run_record import RUN, now, read_run_record, reading, run_record, runs_of
-from pipeline.runtime.output.sweep import data_files, sweep
-from pipeline.runtime.store import Store, json_bytes, json_object, open_store, publish, writing
+from pipeline.runtime.output.sweep import data_files, sweep, sweep_index
+from pipeline.runtime.store import Store, json_bytes, json_object, publish, writing
 
 MANIFEST = "manifest.json"
 DUPLICATES = "duplicates.json"
@@ -59,11 +60,15 @@ class Run:
             return set(committed_units(self.store))
 
     def commit(
-        self, found: InputScan, schemas: Mapping[str, str], incremental: Mapping[str, Any] | None = None
+        self,
+        found: InputScan,
+        schemas: Mapping[str, str],
+        incremental: Mapping[str, Any] | None = None,
+        last_look: Callable[[], object] = lambda: None,
     ) -> Manifest:
         """Check that every document of the input was written exactly once, report duplicates, then publish.
 
-        `incremental` is told in the manifest as it is.
+        `incremental` is told in the manifest as it is; `last_look` is called right before that is published.
 
         Raises:
             OutputError: the written rows are not the input's rows, id by id, or a file is not as it was written, or
@@ -82,9 +87,13 @@ class Run:
             sweep(self.store, there, {file["path"] for file in manifest.files})
             duplicates = self._report_duplicates(gathered)
             manifest = dataclasses.replace(manifest, totals={**manifest.totals, "duplicates": duplicates})
+            last_look()
             publish(self.store, MANIFEST, {**_members(manifest), "attempt": uuid.uuid4().hex})
         published = self.manifest()
         assert published is not None
+        if published.incremental:
+            with contextlib.suppress(OSError):  # the manifest does not name it, and a rerun tries again
+                sweep_index(self.store, _named(published))
         return published
 
     def sweep_late(self) -> None:
@@ -95,7 +104,8 @@ class Run:
         manifest = self.manifest()
         if manifest is not None:
             with contextlib.suppress(OSError):
-                sweep(self.store, data_files(self.store), {file["path"] for file in manifest.files})
+                sweep(self.store, data_files(self.store), _named(manifest))
+                sweep_index(self.store, _named(manifest))
 
     def _manifest(self, gathered: Gathered, schemas: Mapping[str, str], incremental: Mapping[str, Any]) -> Manifest:
         totals = gathered.totals
@@ -149,16 +159,6 @@ class Run:
             )
 
 
-def is_committed(store: Store, unit: str) -> bool:
-    """Whether a unit of the run is written.
-
-    Raises:
-        OutputError: the run's place cannot be looked into.
-    """
-    with reading(f"{store.where}/{COMMITS}"):
-        return store.size(commit_key(unit)) is not None
-
-
 def read_manifest(store: Store) -> Manifest | None:
     """The manifest of a run, or None if the run is not committed.
 
@@ -179,14 +179,13 @@ def read_manifest(store: Store) -> Manifest | None:
         ) from error
 
 
-def open_run(job: JobConfig, identity: Identity, *, fresh: bool = False) -> Run:
-    """Create or reopen a run in the job's output.
+def open_run(job: JobConfig, identity: Identity, output: Store, *, fresh: bool = False) -> Run:
+    """Create or reopen a run in an output, which is the job's.
 
     Raises:
         OutputError: the output cannot be written, or the run's place holds a `run.json` of something else.
         RunChangedError: another, unfinished run of the same job on the same input exists, and `fresh` is not set.
     """
-    output = open_store(job.output)
     store = output.at(f"run={identity.run_id}")
     with reading(store.where):
         created = store.size(RUN) is None
@@ -202,6 +201,11 @@ def open_run(job: JobConfig, identity: Identity, *, fresh: bool = False) -> Run:
             raise OutputError(
                 f"{store.where}/{RUN} is not what gristmill {__version__} writes there, so nobody can tell what else "
                 "is there. Move it all away, or choose another `output`."
+            )
+        if record.get("cut", VERSION) != VERSION:
+            raise RunChangedError(
+                f"{store.where} was begun by another version of gristmill, which cuts an input into other units. "
+                "Finish it with that version, or move it away to begin anew."
             )
     return Run(store, identity, record["unit_documents"], record["started"])
 
@@ -223,6 +227,12 @@ def _refuse_changed(output: Store, identity: Identity) -> None:
             f"Since then changed: {changed}. Records made before and after the change must not be mixed: "
             "undo the change to finish that run, or start a new one with --fresh (the unfinished one stays as it is)."
         )
+
+
+def _named(manifest: Manifest) -> set[str]:
+    """The keys of all files that a manifest names."""
+    told = [file for part in manifest.incremental.values() if isinstance(part, list) for file in part]
+    return {file["path"] for file in [*manifest.files, *(one for one in told if isinstance(one, dict))]}
 
 
 def _members(manifest: Manifest) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Journal: finished outcomes of a unit that is not committed yet, so that a kill does not lose them.
 
-An object is one save: a line of ASCII that names its unit, size and hash, and JSON lines below, compressed. (500
+An object is one save: a line of ASCII with its unit, session, size and hash, and JSON lines below, compressed. (500
 outcomes of receipts: 1.7 MB of JSON, 0.2 MB compressed, 33 ms of CPU time, of which zstd takes 2.) What is torn, from
 elsewhere or about another document is passed over: it costs work, never a wrong row.
 """
@@ -11,7 +11,7 @@ import contextlib
 import dataclasses
 import hashlib
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipeline.errors import OutputError
@@ -23,20 +23,27 @@ from pipeline.schema.fingerprint import digest
 from pipeline.schema.plan import NO_PLAN, DecodingPlan
 
 JOURNAL = "_journal"
-_FORMAT = b"gristmill-journal-1"
+_FORMAT = b"gristmill-journal-2"
 _MAX_HEADER = 200
 
 
 class Journal:
     """The saved outcomes of one unit. `plans` are the run's, by which it is told whether an outcome is of today's work;
-    without them that is left to the run's directory, which belongs to one set of plans."""
+    without them that is left to the run's directory, which belongs to one set of plans. `session` is who saves.
 
-    def __init__(self, store: Store, unit: Unit, plans: Mapping[str, DecodingPlan] | None = None) -> None:
+    `news` are rows that another session saved: those of this one were counted when they finished.
+    """
+
+    def __init__(
+        self, store: Store, unit: Unit, plans: Mapping[str, DecodingPlan] | None = None, session: str = "-"
+    ) -> None:
         self._store = store
         self._unit = unit.id
         self._plans = plans
         self._folder = f"{JOURNAL}/{unit.id}/"
         self._known: set[str] = set()
+        self._session = session
+        self.news: set[int] = set()
 
     def read(self, documents: Sequence[Document]) -> dict[int, Outcome]:
         """The saved outcomes by row in the unit, whose documents these are.
@@ -49,11 +56,14 @@ class Journal:
         except OSError as error:
             raise OutputError(f"cannot look into {self._store.where}/{self._folder}: {error}") from error
         found: dict[int, Outcome] = {}
+        mine: set[int] = set()
         for key in sorted(self._known):
             with contextlib.suppress(OSError):
-                for line in _lines(self._store.get(key) or b"", self._unit):
-                    saved = self._saved(line, documents)
-                    found |= {saved[0]: saved[1]} if saved else {}
+                session, lines = _opened(self._store.get(key) or b"", self._unit)
+                rows = dict(filter(None, (self._saved(line, documents) for line in lines)))
+                mine |= rows.keys() if session == self._session else set()
+                found |= rows
+        self.news = found.keys() - mine
         return found
 
     def save(self, outcomes: Mapping[int, Outcome]) -> None:
@@ -67,7 +77,7 @@ class Journal:
             return
         key = f"{self._folder}{uuid.uuid4().hex}.jsonl.zst"
         with writing(f"finished documents of unit {self._unit} below {self._store.where}"):
-            self._store.put(key, _packed(b"\n".join(lines), self._unit))
+            self._store.put(key, _packed(b"\n".join(lines), self._unit, self._session))
         self._known.add(key)
 
     def clear(self) -> None:
@@ -107,29 +117,29 @@ def _line(row: int, outcome: Outcome) -> bytes:
         return b""
 
 
-def _packed(content: bytes, unit: str) -> bytes:
+def _packed(content: bytes, unit: str, session: str) -> bytes:
     import pyarrow as pa
 
     packed: bytes = pa.compress(content, codec="zstd", asbytes=True)
-    return b"%s %s %d %s\n%s" % (_FORMAT, unit.encode(), len(content), _hash(unit, len(content), packed), packed)
+    about = b"%s %s %s %d" % (_FORMAT, unit.encode(), session.encode(), len(content))
+    return b"%s %s\n%s" % (about, _hash(about, packed), packed)
 
 
-def _lines(data: bytes, unit: str) -> Iterator[bytes]:
-    """The lines of an object that is whole and of this unit; none of any other."""
+def _opened(data: bytes, unit: str) -> tuple[str, list[bytes]]:
+    """The session and the lines of an object that is whole and of this unit; no lines of any other."""
     import pyarrow as pa
 
     header, _, packed = data.partition(b"\n")
-    words = header.split(b" ") if len(header) <= _MAX_HEADER else []
-    if len(words) != 4 or words[:2] != [_FORMAT, unit.encode()] or not words[2].isdigit():
-        return
-    size = int(words[2])
-    if words[3] != _hash(unit, size, packed):
-        return
+    about, _, found = header.rpartition(b" ") if len(header) <= _MAX_HEADER else (b"", b"", b"")
+    words = about.split(b" ")
+    if len(words) != 4 or words[:2] != [_FORMAT, unit.encode()] or found != _hash(about, packed):
+        return "", []
     with contextlib.suppress(pa.ArrowException, OSError, ValueError):
-        content: Any = pa.decompress(packed, decompressed_size=size, codec="zstd", asbytes=True)
-        yield from content.split(b"\n")
+        content: Any = pa.decompress(packed, decompressed_size=int(words[3]), codec="zstd", asbytes=True)
+        return words[2].decode(), content.split(b"\n")
+    return "", []
 
 
-def _hash(unit: str, size: int, packed: bytes) -> bytes:
+def _hash(about: bytes, packed: bytes) -> bytes:
     """Of all that an object says, its header included: a flipped bit anywhere makes it another object."""
-    return hashlib.sha256(b"%s %d\n%s" % (unit.encode(), size, packed)).hexdigest().encode()
+    return hashlib.sha256(b"%s\n%s" % (about, packed)).hexdigest().encode()

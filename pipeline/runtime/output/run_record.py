@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,12 +13,14 @@ from pydantic import ValidationError
 from pipeline import __version__
 from pipeline.errors import OutputError
 from pipeline.job import JobConfig
+from pipeline.runtime.input.saved import VERSION
 from pipeline.runtime.output.identity import Identity
 from pipeline.runtime.output.secrets import without_secrets
 from pipeline.runtime.store import Store, json_object, reason
 
 RUN = "run.json"
 _FOLDER = "run="
+_NAME = re.compile(r"run=[0-9a-f]+")
 
 
 @contextmanager
@@ -36,18 +39,20 @@ def runs_of(output: Store) -> list[Store]:
         OutputError: the output cannot be listed.
     """
     with reading(output.where):
-        names = {entry.key.partition("/")[0] for entry in output.list(_FOLDER)}
-    return [output.at(name) for name in sorted(names)]
+        names = output.folders(_FOLDER)
+    return [output.at(name) for name in names if _NAME.fullmatch(name)]
 
 
 def run_record(job: JobConfig, identity: Identity) -> dict[str, Any]:
-    """What is kept of a run when it is opened. `job_lacks` names what was left out of `job`, which may be secret."""
+    """What is kept of a run when it is opened. `job_lacks` names what was left out of `job`, which may be secret;
+    `cut` is the version of how an input is cut into units."""
     kept, lacks = _job(job)
     return {
         "run_id": identity.run_id,
         "origin": identity.origin,
         "work": identity.work,
         "unit_documents": job.placement.unit_documents,
+        "cut": VERSION,
         "input": kept["input"],
         "job": kept,
         "job_lacks": lacks,

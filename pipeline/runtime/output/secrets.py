@@ -11,15 +11,18 @@ from typing import Any
 from pipeline.records import JsonValue
 
 _NAME = re.compile(
-    r"(^|[_-])(token|secret|password|passwd|passphrase|api_?key|(access|private|secret)_?key(_?id)?|auth|authorization"
-    r"|credentials?|bearer)$",
-    re.IGNORECASE,
+    r"(^|[_-])(token|secrets?|passwords?|passwd|pwd|passphrases?|api[_-]?keys?"
+    r"|(access|private|secret|session)[_-]?keys?([_-]?id)?|auth|authorization|credentials?|bearer)$"
 )
+_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_OF_A_VOCABULARY = re.compile(r"(^|_)(eos|bos|pad|stop|sep|cls|unk|mask|image)_token$")
 
 
 def is_secret(name: str) -> bool:
-    """Whether a key of that name may hold a secret."""
-    return bool(_NAME.search(name))
+    """Whether a key of that name may hold a secret. `clientSecret` is told like `client_secret`; tokens that belong to
+    a model, such as `eos_token`, are none."""
+    spelled = _WORD.sub("_", name).lower()
+    return bool(_NAME.search(spelled)) and not _OF_A_VOCABULARY.search(spelled)
 
 
 def without_secrets(value: JsonValue, place: str = "") -> tuple[JsonValue, list[str]]:

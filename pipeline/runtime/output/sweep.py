@@ -7,7 +7,8 @@ import re
 from collections.abc import Collection, Iterable
 
 from pipeline.runtime.output.journal import JOURNAL
-from pipeline.runtime.store import Store
+from pipeline.runtime.store import Entry, Store
+from pipeline.runtime.store.keys import checked_key
 
 _EPOCH = re.compile(r"_lease/(\d+)\.")
 
@@ -18,7 +19,27 @@ def data_files(store: Store) -> dict[str, int]:
     Raises:
         OSError: the store cannot be listed.
     """
-    return {entry.key: entry.size for entry in store.list("status=") if entry.key.count("/") >= 2}
+    return {entry.key: entry.size for entry in store.list("status=") if entry.key.count("/") >= 2 and _is_key(entry)}
+
+
+def sweep_index(store: Store, named: Collection[str]) -> None:
+    """Remove the files of an index that are not `named` by the manifest: only once there is one, since until then
+    another driver's may be the ones that it will name.
+
+    Raises:
+        OSError: something cannot be listed or removed.
+    """
+    for entry in list(store.list("_since/")):
+        if entry.key not in named:
+            store.delete(entry.key)
+
+
+def _is_key(entry: Entry) -> bool:
+    """A stranger's file may have any name, and is left alone."""
+    try:
+        return bool(checked_key(entry.key))
+    except ValueError:
+        return False
 
 
 def sweep(store: Store, there: Iterable[str], named: Collection[str]) -> None:

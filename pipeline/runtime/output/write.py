@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,11 +24,17 @@ from pipeline.runtime.output.parquet import parquet_from, parquet_of
 from pipeline.runtime.output.run_record import reading
 from pipeline.runtime.output.tables import Key, tables_of
 from pipeline.runtime.store import Store, publish, writing
-from pipeline.schema.fingerprint import multiset_digest
+from pipeline.schema.fingerprint import digest, multiset_digest
 from pipeline.schema.plan import DecodingPlan
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+MAX_FOLDER = 200
+"""Bytes of a folder's name; most disks take 255."""
+
+DUPLICATE = "duplicate_id"
+_HALF_A_BYTE = re.compile("%.?$")
 
 
 def write_unit(
@@ -84,6 +91,12 @@ def _check_outcomes(unit: Unit, outcomes: Sequence[Outcome]) -> str:
     """The digest of the outcomes' ids."""
     if len(outcomes) != unit.rows:
         raise OutputError(f"unit {unit.id} has {unit.rows} documents but {len(outcomes)} outcomes; nothing is written.")
+    repeated = {row for row, one in enumerate(outcomes) if any(p.code == DUPLICATE for p in one.problems)}
+    if repeated != set(unit.duplicates):
+        raise OutputError(
+            f"unit {unit.id}: rows {sorted(repeated ^ set(unit.duplicates))[:5]} repeat an id by the scan or by their "
+            "outcomes, not by both; nothing of it is written. Please report this."
+        )
     ids_digest = multiset_digest(outcome.document_id for outcome in outcomes)
     if ids_digest != unit.ids_digest:
         raise OutputError(
@@ -109,7 +122,16 @@ def _take_back(store: Store, paths: Iterable[str]) -> None:
 
 def _path(status: str, schema: str, unit: str, attempt: str) -> str:
     """The name is unique: nothing is ever overwritten."""
-    return f"status={status}/schema={quote(schema, safe='@')}/{unit}-{attempt[:12]}.parquet"
+    return f"status={status}/schema={_folder(schema)}/{unit}-{attempt[:12]}.parquet"
+
+
+def _folder(schema: str) -> str:
+    """A schema's name as disks can hold it. Rows may name schemas that there are not, at any length; the manifest has
+    the name as it is."""
+    name = quote(schema, safe="@")
+    if len(name) <= MAX_FOLDER:
+        return name
+    return f"{_HALF_A_BYTE.sub('', name[: MAX_FOLDER - 17])}-{digest(schema)[:16]}"
 
 
 def _write_file(table: pa.Table, store: Store, key: Key, path: str) -> dict[str, Any]:

@@ -56,6 +56,8 @@ _WORDS = {
     "gone": "gone",
     "newly_repeated": "new rows of unchanged documents' ids",
 }
+_FOUND = ("new", "changed", "lost", "returned", "gone", "newly_repeated")
+"""Documents that are to be done whatever is asked for."""
 _MADE_BY = ("engine.", "engines.", "sampling.", "retry.")
 _BY_GROUP = ("schema ", "prompt of ", "grammar of ")
 _BASES = ("since", "lost")
@@ -169,6 +171,8 @@ class Since:
 
     def is_done(self, identity: Identity) -> bool:
         """Whether the last run is this very one: what it was asked for is done, and a rerun does nothing."""
+        if any(self.counts[name] for name in _FOUND):
+            return False
         record = read_run_record(self.base.store) if self.base and self._again else None
         if record is None:
             return False
@@ -188,7 +192,7 @@ class Since:
                 written.
             OutcomeUnknownError: nobody can tell whether the number was taken.
         """
-        self._check_base(run)
+        self.check(run)
         run_id, sequence = run.identity.run_id, claim(self._output, self._job.name, run.identity.run_id)
         files = gather(run.store, sorted(run.committed_units())).files
         index, superseded = Parts(run.store, INDEX, index_schema()), Parts(run.store, SUPERSEDED, superseded_schema())
@@ -209,12 +213,17 @@ class Since:
                 f"not committed: the input holds {expected} documents and the index {tally.documents}. "
                 f"{run.where} is kept as it is; please report this."
             )
-        self._check_base(run)  # writing took a while
+        self.check(run)  # writing took a while
         numbers = {"since": self.base.run_id if self.base else None, "sequence": sequence, "again": sorted(self._again)}
         counted = {"documents": expected, **self.counts, "repeated_ids": list(self.examples)}
         return {**numbers, **counted, "runs": dict(sorted(tally.runs.items())), **written}
 
-    def _check_base(self, run: Run) -> None:
+    def check(self, run: Run) -> None:
+        """To be asked last before the manifest is published, too: two runs must not start from one base.
+
+        Raises:
+            RunChangedError: another run of the job was committed since this one began.
+        """
         last = last_run(self._output, self._job.name)
         if (last and last.run_id) != (self.base and self.base.run_id):
             now = last.store.where if last else "another run, or its base is gone"

@@ -8,6 +8,7 @@ for some nights, such as a folder that was not mounted, is not extracted again.
 from __future__ import annotations
 
 import hashlib
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -62,12 +63,13 @@ def superseded_schema() -> pa.Schema:
 class Parts:
     """Writes one table as files of at most PART_ROWS rows, so that no more than two of them are in memory.
 
-    The names say nothing but the order: a run that is committed at the second attempt writes the same files again.
+    Of two drivers that write the index of one run, neither overwrites what the other's manifest may name.
     """
 
     def __init__(self, store: Store, prefix: str, schema: pa.Schema, rows: int = PART_ROWS) -> None:
         self._store = store
         self._prefix = prefix
+        self._attempt = uuid.uuid4().hex[:12]
         self._schema = schema
         self._rows = rows
         self._waiting: list[pa.Table] = []
@@ -103,7 +105,7 @@ class Parts:
         self._waiting = [table.slice(rows)] if rows < table.num_rows else []
         self._count -= rows
         data = parquet_from(table.slice(0, rows).combine_chunks())
-        key = f"{self._prefix}-{len(self.files):06d}.parquet"
+        key = f"{self._prefix}-{len(self.files):06d}-{self._attempt}.parquet"
         self._store.put(key, data)
         self.files.append({"path": key, "rows": rows, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()})
 

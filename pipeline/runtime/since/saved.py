@@ -27,13 +27,13 @@ from pipeline.schema.fingerprint import digest
 
 def key_of(config: InputConfig, unit_documents: int | None, base: Mapping[str, str]) -> str:
     """What a pass depends on, besides what is done to documents: files and what is taken of them, and the base. "" if
-    some file does not tell when it was written.
+    their state does not say enough (`settled`).
 
     Raises:
         InputError: the input is missing.
     """
     located = locate(config)
-    if any(file.mtime < 0 for file in located.files):
+    if not scans.settled(located):
         return ""
     files = [[file.path, file.size, file.mtime, *_inode(located, file)] for file in located.files]
     taken = [scans.VERSION, config.model_dump(mode="json"), located.place.base, located.format, unit_documents]

@@ -50,6 +50,10 @@ class Store(Protocol):
     def list(self, prefix: str = "") -> Iterator[Entry]:
         """Every object whose key starts with `prefix`, at any depth, by key. Unfinished ones are not seen."""
 
+    def folders(self, prefix: str) -> tuple[str, ...]:
+        """The names of the folders at the top whose names start with `prefix` (which has no "/"), sorted, without
+        looking into them."""
+
     def delete(self, key: str) -> None:
         """Remove an object for good. That there is none is fine."""
 

@@ -72,6 +72,13 @@ class LocalStore:
                 with contextlib.suppress(FileNotFoundError):  # deleted since
                     yield Entry(path, entry.stat(follow_symlinks=False).st_size)
 
+    def folders(self, prefix: str) -> tuple[str, ...]:
+        try:
+            with os.scandir(self._root) as found:
+                return tuple(sorted(one.name for one in found if one.name.startswith(prefix) and one.is_dir()))
+        except (FileNotFoundError, NotADirectoryError):
+            return ()
+
     def delete(self, key: str) -> None:
         """Remove a file for good, and with it the folders below the root that it leaves empty."""
         path = self._path(key)

@@ -106,6 +106,14 @@ class S3Store:
                     if not item["Key"].endswith("/"):  # a folder that some web console made
                         yield Entry(item["Key"][len(self._root) :], item["Size"])
 
+    def folders(self, prefix: str) -> tuple[str, ...]:
+        start, found = self._root + checked_prefix(prefix), set()
+        with _failures(f"listing {self.where}/{prefix}"):
+            pages = _client().get_paginator("list_objects_v2")
+            for page in pages.paginate(Bucket=self._bucket, Prefix=start, Delimiter="/"):
+                found |= {item["Prefix"][len(self._root) :].rstrip("/") for item in page.get("CommonPrefixes", ())}
+        return tuple(sorted(found))
+
     def delete(self, key: str) -> None:
         name = self._name(key)
         with suppress(_AbsentError), _failures(f"deleting {self.where}/{key}"):

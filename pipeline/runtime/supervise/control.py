@@ -43,12 +43,11 @@ class Orders:
 class Look:
     """What the driver sees.
 
-    `total` is the JSON of the tally so far, for display: documents whose outcome was lost, or read again after it was
-    saved, count again. `deaths` are the most that one process died in a row, without a document that came to an end in
-    it; `all_deaths` count those of all, `unit_deaths` those since a unit was last committed; a process that dies with
-    its node is in none of them. `reasons` are the last words of processes, oldest first. `idle_seconds` is the time
-    since a document came to an end, or a unit was committed, anywhere. `stopped` has schemas that `stop_if` stopped,
-    with the reason. `poison` counts documents.
+    `total` is the JSON of the tally so far, for display: documents whose outcome was lost count again. `deaths` are the
+    most that one process died in a row, without a document that came to an end in it; `all_deaths` count those of all,
+    `unit_deaths` those since a unit was last committed; a process that dies with its node is in none of them. `reasons`
+    are the last words of processes, oldest first. `idle_seconds` is the time since a document came to an end, or a unit
+    was committed, anywhere. `stopped` has schemas that `stop_if` stopped, with the reason. `poison` counts documents.
     """
 
     total: dict[str, Any]

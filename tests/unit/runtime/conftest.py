@@ -18,6 +18,7 @@ from pipeline.runtime.input import InputScan, Unit, read_unit, scan
 from pipeline.runtime.output.commit import Run, open_run
 from pipeline.runtime.output.identity import Identity, identity_of
 from pipeline.runtime.output.write import write_unit
+from pipeline.runtime.store import open_store
 from pipeline.schema.plan import DecodingPlan
 
 ANSWERS = [
@@ -39,7 +40,7 @@ class Work:
     identity: Identity
 
     def open(self, **options: Any) -> Run:
-        return open_run(self.job, self.identity, **options)
+        return open_run(self.job, self.identity, open_store(self.job.output), **options)
 
     def outcomes(self, unit: Unit) -> list[Outcome]:
         documents = read_unit(unit, self.job.input)

@@ -132,7 +132,7 @@ class Nights:
         identity = identity_of(job, found, {}, values, since.origin)
         if since.nothing or since.is_done(identity):
             return None
-        run = open_run(job, identity)
+        run = open_run(job, identity, open_store(job.output))
         if taken:
             self._write(run, taken, schema)
         return since, dataclasses.replace(run, store=Dying(run.store, self.fate))
@@ -154,7 +154,11 @@ class Nights:
         publish(run.store, "_commits/000000.json", record)
 
     def commit(self, since: Since, run: Run) -> dict[str, Any]:
-        incremental = since.finish(run)
+        return self.publish(since, run, since.finish(run))
+
+    def publish(self, since: Since, run: Run, incremental: dict[str, Any]) -> dict[str, Any]:
+        """The manifest, after the last look that `Run.commit` takes."""
+        since.check(run)
         records = json.loads((run.store.get("_commits/000000.json") or b'{"files": []}').decode())
         values: dict[str, Any] = {name: {} for name in ("counts", "schemas", "totals")}
         values |= {"run_id": run.identity.run_id, "job": "nightly", "documents": 0, "ids_digest": ""}

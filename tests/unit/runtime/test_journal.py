@@ -201,3 +201,15 @@ def test_clearing_removes_what_was_read_and_saved_and_asks_for_nothing_else(
     stuck.read(documents)
     stuck.clear()
     assert len(objects(run.store)) == 1
+
+
+def test_what_another_session_saved_is_news_and_what_this_one_did_is_not(
+    work: Any, unit: Any, documents: Any, outcomes: Any
+) -> None:
+    """Whoever counts outcomes counts each once, however often their process died."""
+    run = work.open()
+    Journal(run.store, unit, work.plans, "last").save({0: outcomes[0], 1: outcomes[1]})
+    Journal(run.store, unit, work.plans, "this").save({1: outcomes[1], 2: outcomes[2]})
+    journal = Journal(run.store, unit, work.plans, "this")
+    assert sorted(journal.read(documents)) == [0, 1, 2]
+    assert journal.news == {0}

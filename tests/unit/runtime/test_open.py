@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import OutputError
+from pipeline.errors import JobFileError, OutputError, RunChangedError
+from pipeline.job import JobConfig
 from pipeline.runtime.output.commit import read_manifest
-from pipeline.runtime.output.secrets import without_credentials
+from pipeline.runtime.output.secrets import is_secret, without_credentials
+from pipeline.runtime.source import source_of
 from pipeline.runtime.store import open_store
 
 FOREIGN = [b"{}", b"", b"not json", b"[1]", b"\xff", b'{"origin": {}, "run_id": 5}', b'{"run_id": "x", "work": {}}']
@@ -71,3 +73,55 @@ def test_an_output_that_cannot_be_written_is_told_with_its_path(make_work: Any, 
         make_work(output=str(tmp_path / "file" / "below")).open()
     with pytest.raises(OutputError, match="s3://"):
         make_work(output="gs://bucket/out").open()
+
+
+def test_a_run_that_another_version_cut_into_other_units_is_not_gone_on_with(work: Any) -> None:
+    run = work.open()
+    record = json.loads(run.store.get("run.json") or b"")
+    run.store.put("run.json", json.dumps({**record, "cut": -1}).encode())
+    with pytest.raises(RunChangedError, match="another version"):
+        work.open()
+    del record["cut"]  # of an earlier version that did not tell
+    run.store.put("run.json", json.dumps(record).encode())
+    assert work.open().identity == run.identity
+
+
+def test_strangers_among_the_runs_are_left_alone(work: Any) -> None:
+    output = open_store(work.job.output)
+    for name in ("run=x\\y", "run=", "run=abc def"):
+        (Path(work.job.output) / name).mkdir(parents=True)
+    assert work.open().where.startswith(output.where)
+
+
+@pytest.mark.parametrize("below", ["", "out", "a/b"])
+def test_an_output_in_the_input_is_refused(tmp_path: Path, below: str) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "a.txt").write_text("text")
+    parts = {"name": "j", "engine": {"engine": "sampler"}}
+    for output in (folder / below, tmp_path / "link" / below):
+        (tmp_path / "link").unlink(missing_ok=True)
+        (tmp_path / "link").symlink_to(folder)
+        job = JobConfig.model_validate({**parts, "input": {"path": str(folder), "schema": "s"}, "output": str(output)})
+        with pytest.raises(JobFileError, match="lies below"):
+            source_of(job, {}, open_store(str(output)), ())
+    beside = JobConfig.model_validate(
+        {**parts, "input": {"path": str(folder), "schema": "s"}, "output": f"{folder}-out"}
+    )
+    assert source_of(beside, {}, open_store(beside.output), ()).origin is None
+
+
+@pytest.mark.parametrize(
+    ("name", "secret"),
+    [
+        *(
+            (name, True)
+            for name in ("token", "hf_token", "clientSecret", "accessToken", "dbPassword", "api_keys", "pwd")
+        ),
+        *((name, True) for name in ("pwd", "session_key", "AWS_SECRET_ACCESS_KEY", "X-Api-Key", "secrets", "Bearer")),
+        *((name, False) for name in ("eos_token", "stop_token", "max_output_tokens", "num_speculative_tokens")),
+        *((name, False) for name in ("tokenizer", "keyboard", "monkey", "key", "passage", "author", "secretary")),
+    ],
+)
+def test_names_of_secrets_are_told_however_they_are_spelled(name: str, secret: bool) -> None:
+    assert is_secret(name) is secret

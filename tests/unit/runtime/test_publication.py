@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.errors import OutcomeUnknownError, OutputError
+from pipeline.errors import OutcomeUnknownError, OutputError, RunChangedError
 from pipeline.runtime.output import gather as gathering
 from pipeline.runtime.output.commit import read_manifest
 from pipeline.runtime.output.gather import gather
@@ -229,3 +229,18 @@ def test_a_run_of_an_earlier_version_is_finished_and_found(work: Any) -> None:
 def test_what_an_incremental_run_tells_stands_in_its_manifest(work: Any) -> None:
     run = written(work)
     assert run.commit(work.found, {}, {"base": "0", "superseded": 3}).incremental == {"base": "0", "superseded": 3}
+
+
+def test_what_the_last_look_finds_wrong_leaves_the_run_unpublished(work: Any) -> None:
+    run = work.open()
+    for unit in work.found.units:
+        work.write(run, unit)
+
+    def overtaken() -> None:
+        assert run.store.size("duplicates.json") is not None  # all else is done
+        raise RunChangedError("another one was first")
+
+    with pytest.raises(RunChangedError):
+        run.commit(work.found, {"receipt@1": "digest"}, None, overtaken)
+    assert run.manifest() is None
+    assert run.commit(work.found, {"receipt@1": "digest"}).documents == work.found.documents

@@ -48,6 +48,14 @@ def test_a_listing_has_every_key_that_starts_so_in_order(store: Store) -> None:
         assert list(store.list(prefix)) == [entry for entry in everything if entry.key.startswith(prefix)], prefix
 
 
+def test_folders_at_the_top_are_listed_without_what_is_in_them(store: Store) -> None:
+    assert store.folders("run=") == ()
+    for key in ("run=b/x/y.json", "run=a/z.json", "run=c", "other/run=d/x", "run=é/q", "run=\u002b/q"):
+        store.put(key, b"")
+    assert store.folders("run=") == ("run=+", "run=a", "run=b", "run=é")
+    assert store.at("other").folders("") == ("run=d",)
+
+
 def test_a_store_below_a_prefix_sees_only_that(store: Store) -> None:
     below = store.at("run=2/x")
     assert below.where.endswith("run=2/x")

@@ -15,8 +15,15 @@ from support import GOOD, Answers, extracted
 
 from pipeline.errors import OutputError
 from pipeline.records import Field, Problem
-from pipeline.schema.plan import NO_PLAN
+from pipeline.runtime.input import scan
+from pipeline.runtime.output.identity import identity_of
+from pipeline.runtime.store import open_store
+from pipeline.schema.plan import NO_PLAN, refused_plan
 from pipeline.schema.storage import as_json
+from tests.crash.checked import read_folder, read_input
+from tests.crash.checker import committed
+from tests.crash.core import Oracle, drive
+from tests.crash.small_job import NAMES, make
 
 
 def files(directory: Path) -> list[Path]:
@@ -196,3 +203,28 @@ def test_what_is_known_of_each_value_is_read_back_with_plain_pyarrow(work: Any) 
     assert len(row["record_digest"]) == 16
     for status in ("degraded", "rejected"):
         assert {"fields", "confidence", "record_digest"} <= rows(Path(run.where), status)[0].keys()
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "レシート" * 30, "é" * 101 + "@1"])
+def test_a_row_may_name_a_schema_at_any_length(tmp_path: Path, name: str) -> None:
+    """The name of a folder may not; a run that cannot be written could never be committed."""
+    small = make(tmp_path, 6, 3)
+    path = Path(small.job.input.path)
+    path.write_text(path.read_text() + json.dumps({"id": "long", "kind": name, "text": "tea"}) + "\n")
+    found = scan(small.job.input, 3)
+    plans = {**small.plans, name: refused_plan(name, "", "there is no such schema")}
+    identity = identity_of(small.job, found, plans)
+    small = dataclasses.replace(small, found=found, plans=plans, identity=identity, rows=read_input(path))
+    manifest = drive(small, open_store(small.job.output), Oracle())
+    run = Path(small.job.output) / f"run={identity.run_id}"
+    assert committed(read_folder(run), small.rows) == []
+    assert [file["schema"] for file in manifest.files if file["schema"] not in (*NAMES, "none")] == [name]
+
+
+def test_a_repeated_id_that_only_the_scan_or_only_an_outcome_knows_is_not_written(work: Any) -> None:
+    unit = work.found.units[0]
+    run = work.open()
+    strange = dataclasses.replace(unit, duplicates=(*unit.duplicates, unit.rows - 1))
+    with pytest.raises(OutputError, match="repeat an id by the scan or by their outcomes"):
+        work.write(run, strange, work.outcomes(unit))
+    assert work.write(run, unit)["unit"] == unit.id

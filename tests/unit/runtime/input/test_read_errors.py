@@ -14,6 +14,7 @@ import pytest
 from pipeline.errors import InputError
 from pipeline.job import InputConfig
 from pipeline.runtime.input import read_unit, scan
+from pipeline.runtime.input.scan import MAX_SCHEMAS
 
 ROW = {"id": "1", "text": "t", "kind": "note"}
 
@@ -222,3 +223,13 @@ def test_file_that_may_not_be_read_or_vanished(tmp_path: Path) -> None:
     (tmp_path / "b.jsonl").unlink()
     with pytest.raises(InputError, match=r"cannot read .*b\.jsonl"):
         read_unit(units[1], config(tmp_path))
+
+
+def test_a_column_that_is_surely_not_that_of_schemas_is_refused(tmp_path: Path) -> None:
+    """Each name would have a unit of its own."""
+    path = tmp_path / "in.jsonl"
+    path.write_text("".join(json.dumps({"id": f"d{n}", "text": "x"}) + "\n" for n in range(MAX_SCHEMAS + 1)))
+    with pytest.raises(InputError, match="schema_column"):
+        scan(InputConfig(path=str(path), schema_column="id"))
+    path.write_text("".join(json.dumps({"id": f"d{n}", "text": "x"}) + "\n" for n in range(MAX_SCHEMAS)))
+    assert len(scan(InputConfig(path=str(path), schema_column="id")).schema_counts) == MAX_SCHEMAS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import json
 import os
@@ -13,6 +14,7 @@ import pytest
 
 from pipeline.job import InputConfig
 from pipeline.runtime.input import InputScan, saved, scan, scan_once
+from pipeline.runtime.input.locate import Place, locate
 from pipeline.runtime.store import Entry
 
 ROWS = [{"id": f"d{n % 90}", "text": f"text {n}", "s": f"k{n * n % 7}"} for n in range(100)]
@@ -158,3 +160,24 @@ def test_files_that_change_while_they_are_read_are_not_saved(
     shelf = Shelf()
     assert scan_once(config, 7, shelf).documents == 100  # type: ignore[arg-type]
     assert not shelf.objects
+
+
+class Elsewhere(Place):
+    """A place on this disk that passes for one that is not."""
+
+    local = False  # type: ignore[assignment]
+
+
+def test_remote_files_that_were_written_just_now_are_not_saved(
+    tmp_path: Path, config: InputConfig, passes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the second in which an object was written it may be written again, to the same size and time."""
+    shelf = Shelf()
+    written = (tmp_path / "a.jsonl").stat().st_mtime_ns
+    elsewhere = Elsewhere(*(getattr(locate(config).place, name) for name in ("filesystem", "root", "base")))
+    remote = dataclasses.replace(locate(config), place=elsewhere)
+    monkeypatch.setattr(saved, "locate", lambda _config: remote)
+    for later, kept in ((0.0, 0), (0.9, 0), (3600.0, 1)):
+        monkeypatch.setattr(saved, "now", lambda later=later: written + int(later * 1e9))
+        passes(config, shelf)
+        assert len(shelf.objects) == kept
