@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from pipeline.compile.plans import plans_of
 from pipeline.engines import Engine
+from pipeline.engines.busy import EngineBusyError
 from pipeline.engines.patience import counted
 from pipeline.errors import EngineError, InputError, JobFileError
 from pipeline.job import ExtractConfig, JobConfig
@@ -64,7 +65,8 @@ async def extract(
     """Everything that happens to one document, from its text to its outcome.
 
     Raises:
-        EngineError: the engine is gone. All else that can go wrong is in the outcome.
+        EngineError: the engine is gone.
+        EngineBusyError: a shared engine has no room. All else that can go wrong is in the outcome.
     """
     if plan.refused:
         document = refused(document, plan)
@@ -89,7 +91,7 @@ async def extract(
                 break
             await asyncio.sleep(pause(steps, config.retry, started))
         return route(document, plan, steps, judge.choice(steps), config, judge.cleaned.repairs())
-    except EngineError:
+    except (EngineError, EngineBusyError):
         raise
     except Exception as error:  # a fault of ours or of a library costs this document, not the job
         trace("failed", error)

@@ -48,7 +48,7 @@ class HandlePool:
         if reply.completion is None and reply.retry_after is None:
             reply = await self._call(session, "generate", ask, plan)
         if reply.retry_after is not None:
-            raise EngineBusyError(reply.retry_after)
+            raise EngineBusyError("the engines have no room", reply.retry_after)
         if reply.completion is None:
             raise EngineError("an engine of the pool did not take a plan that it was given. Please report this.")
         return reply.completion
@@ -124,7 +124,7 @@ def _meaning(error: Exception) -> Exception:
     from ray.serve import exceptions as serve_exceptions
 
     if isinstance(error, serve_exceptions.BackPressureError):
-        return EngineBusyError(error.retry_after_s or BUSY_SECONDS)
+        return EngineBusyError("the router has no room", error.retry_after_s or BUSY_SECONDS)
     if isinstance(error, serve_exceptions.DeploymentUnavailableError):
         return EngineError(f"the engine pool could not be deployed: {error.message}")
     if isinstance(error, exceptions.RayTaskError):

@@ -60,7 +60,7 @@ async def ask(one: ServeEngine, name: str, more: str = "") -> Completion:
 
 @pytest.mark.asyncio
 async def test_a_job_waits_for_room_and_asks_all_around_the_ring() -> None:
-    full = iter([EngineBusyError(0.0)] * 20)
+    full = iter([EngineBusyError("full", 0.0)] * 20)
     pool = Pool(lambda _: next(full, None))
     assert await ask(engine(pool), "a") == GOOD
     assert len(set(pool.sessions)) == 8
@@ -68,7 +68,7 @@ async def test_a_job_waits_for_room_and_asks_all_around_the_ring() -> None:
 
 @pytest.mark.asyncio
 async def test_an_online_caller_is_told_when_to_come_again() -> None:
-    pool = Pool(lambda _: EngineBusyError(7.0))
+    pool = Pool(lambda _: EngineBusyError("full", 7.0))
     with pytest.raises(EngineBusyError) as caught:
         await ask(engine(pool, online=True), "a")
     assert caught.value.retry_after == 7.0
