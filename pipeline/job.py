@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, JsonValue, StringConstraints, model_validator
 
+from pipeline.jobhttp import HttpConfig
 from pipeline.jobplacement import PilotConfig, PlacementConfig, SafetyConfig, StopConfig, Strict
 from pipeline.jobpolicy import disagreements, with_attempts, with_policy
 
@@ -136,6 +137,11 @@ class VllmConfig(Strict):
     engine_args: dict[str, Any] = Field(default_factory=dict)
     environment: dict[str, str] = Field(default_factory=dict)
 
+    @property
+    def tokenizer_model(self) -> str:
+        """Whose tokenizer tokens are counted with before a run."""
+        return self.model
+
 
 class SamplerConfig(Strict):
     """No model: seeded random legal tokens from the real tokenizer through the real grammar matcher."""
@@ -153,6 +159,11 @@ class SamplerConfig(Strict):
     tensor_parallel: int = Field(1, ge=1)
     pipeline_parallel: int = Field(1, ge=1)
 
+    @property
+    def tokenizer_model(self) -> str:
+        """Whose tokenizer tokens are counted with before a run."""
+        return self.model
+
 
 class RecordedConfig(Strict):
     """Plays completions that `gristmill run --record` saved. `compact_json` is the recorded engine's; so is `backend`,
@@ -165,8 +176,13 @@ class RecordedConfig(Strict):
     max_num_seqs: int = Field(256, ge=1)
     num_gpus: float = Field(0, ge=0)
 
+    @property
+    def tokenizer_model(self) -> str:
+        """Whose tokenizer tokens are counted with before a run."""
+        return EMBEDDED_MODEL
 
-EngineConfig = Annotated[VllmConfig | SamplerConfig | RecordedConfig, Field(discriminator="engine")]
+
+EngineConfig = Annotated[VllmConfig | SamplerConfig | RecordedConfig | HttpConfig, Field(discriminator="engine")]
 EngineName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 
 

@@ -18,6 +18,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from pipeline.errors import JobFileError
 from pipeline.job import EngineConfig, JobConfig, RecordedConfig, SamplerConfig, VllmConfig, WorkConfig
+from pipeline.jobhttp import HttpConfig
 
 Work = TypeVar("Work", bound=WorkConfig)
 
@@ -73,7 +74,7 @@ def load_engine(path: str | Path) -> Any:
 
 def _placed(base: Path, config: Any) -> Any:
     """An engine config whose paths no longer depend on the file that they stood in. Model names are not paths."""
-    key = "recording" if isinstance(config, RecordedConfig) else "model"
+    key = {"recorded": "recording", "http": "tokenizer"}.get(config.engine, "model")
     path = getattr(config, key)
     is_path = key == "recording" or path.startswith((".", "/", "~", "${"))
     return config.model_copy(update={key: _relative_to(base, path)}) if is_path else config
@@ -157,7 +158,12 @@ def _explain(item: Any, model: type[BaseModel]) -> str:
 
 def _known_keys(where: tuple[int | str, ...], model: type[BaseModel]) -> list[str]:
     """The keys that the model at `where` (a pydantic error location in `model`) has."""
-    engines: dict[str, type[BaseModel]] = {"vllm": VllmConfig, "sampler": SamplerConfig, "recorded": RecordedConfig}
+    engines: dict[str, type[BaseModel]] = {
+        "vllm": VllmConfig,
+        "sampler": SamplerConfig,
+        "recorded": RecordedConfig,
+        "http": HttpConfig,
+    }
     for part in where:
         if part in engines:
             model = engines[str(part)]

@@ -186,14 +186,12 @@ def _is_answer(completion: Completion) -> bool:
 
 def _follower(job: JobConfig, plan: DecodingPlan, notes: list[str]) -> Follower:
     backend, compact = backend_of(plan.backend), job.engine.compact_json
-    model = getattr(job.engine, "model", None)
-    if model is not None:
-        try:
-            return follower(model, backend, compact)
-        except EngineError as error:
-            notes.append(f"the embedded model's tokens are followed: {error}")
-    elif isinstance(job.engine, RecordedConfig):
+    if isinstance(job.engine, RecordedConfig):
         notes.append("a recording does not say whose tokens it holds: the embedded model's are followed")
+    try:
+        return follower(job.engine.tokenizer_model, backend, compact)
+    except EngineError as error:
+        notes.append(f"the embedded model's tokens are followed: {error}")
     return follower(EMBEDDED_MODEL, backend, compact)
 
 

@@ -99,7 +99,7 @@ def _tried(job: WorkConfig, schemas: Mapping[str, DocumentSchema]) -> dict[str, 
     order = [(name, backend) for name in schemas for backend in backends]
     asked = [trial_job(schemas[name], backend, compact=engine.compact_json, policy=policy) for name, backend in order]
     asked += [budget_job(schema, policy, []) for schema in schemas.values()]
-    said = answers(engine.model, asked)
+    said = answers(engine.tokenizer_model, asked)
     trials = {key: trial_of(key[1], answer) for key, answer in zip(order, said, strict=False)}
     found = {}
     for name, budget in zip(schemas, said[len(order) :], strict=True):

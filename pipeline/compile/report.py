@@ -24,7 +24,7 @@ from pipeline.compile.sandbox import Job
 from pipeline.compile.trial import backends_of
 from pipeline.engines import models
 from pipeline.errors import SchemaError
-from pipeline.job import EMBEDDED_MODEL, JobConfig, RecordedConfig
+from pipeline.job import EMBEDDED_MODEL, JobConfig
 from pipeline.records import JsonValue
 from pipeline.schema.arrow import describe
 from pipeline.schema.asked import printed
@@ -78,11 +78,10 @@ class Told:
 
 
 def asked_by(job: JobConfig) -> Asked:
-    """What a job asks of its schemas. A recording has no model: the embedded one's tokenizer counts."""
-    model = EMBEDDED_MODEL if isinstance(job.engine, RecordedConfig) else job.engine.model
+    """What a job asks of its schemas."""
     return Asked(
         backends=backends_of(job.engine.backend),
-        model=model,
+        model=job.engine.tokenizer_model,
         compact=job.engine.compact_json,
         policy=policy_of(job),
         max_tokens=max_tokens_of(job),

@@ -51,6 +51,10 @@ def build(config: EngineConfig) -> Engine:
         from pipeline.engines.sampler import SamplerEngine
 
         return SamplerEngine(config)
+    if config.engine == "http":
+        from pipeline.engines.http import HttpEngine
+
+        return HttpEngine(config)
     from pipeline.engines.recorded import RecordedEngine
 
     return RecordedEngine(config)

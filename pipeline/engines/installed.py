@@ -30,6 +30,7 @@ def survey() -> list[Line]:
             not matchers,
             f"missing: {', '.join(matchers)}" if matchers else _versions("xgrammar", "llguidance"),
         ),
+        Line("http", True, "any OpenAI-compatible server, see docs/http.md"),
         Line("recorded", True, "plays what `gristmill run --record DIR` saved"),
         _embedded(),
     ]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pipeline.engines import Engine, build
 from pipeline.errors import EngineError, GristmillError
-from pipeline.job import WorkConfig
+from pipeline.job import EngineConfig, WorkConfig
 from pipeline.records import Completion, Prompt, Sampling
 from pipeline.schema.plan import DecodingPlan
 
@@ -83,7 +83,7 @@ def build_all(job: WorkConfig, backend: str) -> Engine:
     built: list[tuple[object, Engine]] = []
     named: dict[str, Engine] = {}
     for name, config in configs.items():
-        wanted = config.model_copy(update={"backend": backend})
+        wanted = config.model_copy(update={"backend": backend, **_unproven(config, job)})
         engine = next((engine for known, engine in built if known == wanted), None)
         if engine is None:
             try:
@@ -95,3 +95,8 @@ def build_all(job: WorkConfig, backend: str) -> Engine:
             built.append((wanted, engine))
         named[name] = engine
     return SeveralEngines(named) if others else named[""]
+
+
+def _unproven(config: EngineConfig, job: WorkConfig) -> dict[str, str]:
+    """A server that is not to be sent any schema proves none."""
+    return {"constraint": "none"} if config.engine == "http" and not job.sampling.constrained else {}

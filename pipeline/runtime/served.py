@@ -44,7 +44,7 @@ class HandlePool:
 
     async def generate(self, session: str, ask: Ask, plan: DecodingPlan) -> Completion:
         """As `SharedPool.generate`. Cancellation ends the request there, too."""
-        reply = await self._call(session, "generate", ask)
+        reply: Reply = await self._call(session, "generate", ask)
         if reply.completion is None and reply.retry_after is None:
             reply = await self._call(session, "generate", ask, plan)
         if reply.retry_after is not None:

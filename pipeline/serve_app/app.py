@@ -12,14 +12,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.serve_app.endpoint import EndpointDeployment
-
 from pipeline.compile.plans import plans_of
 from pipeline.jobfile import read_work
 from pipeline.runtime.bundles import bundles_of, own_gpus
 from pipeline.runtime.served import DEPLOYMENT
 from pipeline.schema.registry import available
+from pipeline.serve_app.endpoint import EndpointDeployment
 from pipeline.serve_app.engine import PROOF_SECONDS, EngineDeployment
+from pipeline.serve_app.online import token_of
 from pipeline.serve_app.settings import AppConfig
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def build(args: dict[str, Any]) -> Application:
         GristmillError: the settings cannot be used, or none of the schemas can.
     """
     config = read_work(args, Path.cwd(), AppConfig, "args of the application")
+    token_of(config.online)  # told here, and not by a replica that Serve starts twenty times
     planned = plans_of(config, config.serve or available(config.schemas))
     plans = list(planned.by_name.values())
     engine = engine_deployment(config).bind(config, [plan for plan in plans if not plan.refused])

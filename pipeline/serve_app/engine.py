@@ -41,7 +41,9 @@ PROOF_SECONDS = 60.0
 class EngineDeployment:
     """See the module. Serve calls what has no underscore."""
 
-    async def __init__(self, config: AppConfig, plans: Sequence[DecodingPlan]) -> None:
+    async def __init__(  # type: ignore[misc]  # Serve awaits it
+        self, config: AppConfig, plans: Sequence[DecodingPlan]
+    ) -> None:
         """Start the engine, warm the plans, prove the constraint.
 
         Raises:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pipeline.serve_app.online import OnlineConfig
 from pydantic import Field, model_validator
 
 from pipeline.job import WorkConfig
 from pipeline.jobplacement import Strict
+from pipeline.serve_app.online import OnlineConfig
 
 
 class PoolConfig(Strict):

@@ -22,6 +22,8 @@ PERFORMANCE_KEYS = (
     "pipeline_parallel",
     "environment",
     "token_seconds",
+    *("requests_per_minute", "request_seconds", "connect_seconds", "max_tries", "max_wait_seconds", "max_answer_bytes"),
+    *("trust_env", "api_key_env", "tokenizer"),
 )
 """Keys of an engine config that are about speed and place, not about what is decoded."""
 
