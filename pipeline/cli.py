@@ -6,6 +6,7 @@ import os
 import shlex
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -78,14 +79,18 @@ def run(
         with watcher.reporter.live():
             manifest = flow.run(job, watcher, record=record, fresh=fresh, again=again or ())
     except KeyboardInterrupt as signalled:
-        flags = [*(["--record", record] if record else []), *(word for one in again or () for word in ("--again", one))]
-        words = shlex.join(["gristmill", "run", str(job_path), *flags])
-        raise typer.Exit(_interrupted(console, words, job.output, signalled)) from None
+        raise typer.Exit(_interrupted(console, _command(job_path, record, again), job.output, signalled)) from None
     watcher.finish(manifest)
 
 
+def _command(job_path: Path, record: str | None, again: Sequence[str] | None) -> str:
+    """What was typed, without --fresh: that would begin anew."""
+    flags = [*(["--record", record] if record else []), *(word for one in again or () for word in ("--again", one))]
+    return shlex.join(["gristmill", "run", str(job_path), *flags])
+
+
 def _interrupted(console: Console, command: str, output: str, signalled: KeyboardInterrupt) -> int:
-    """Say how to go on, by the command that was given without --fresh; the exit code."""
+    """Say how to go on; the exit code."""
     terminated = isinstance(signalled, Terminated)
     word = "terminated" if terminated else "interrupted"
     console.print(f"\n{word}. Documents finished so far are kept in {visible(output)}.", style="yellow")

@@ -28,7 +28,7 @@ from pipeline.runtime.lookups import load_lookups, lookups_digest
 from pipeline.runtime.output.commit import Run, open_run
 from pipeline.runtime.output.identity import identity_of
 from pipeline.runtime.setup import Setup
-from pipeline.runtime.source import source_of
+from pipeline.runtime.source import Source, source_of
 from pipeline.runtime.store import open_store
 from pipeline.runtime.stream import stream
 from pipeline.schema.plan import DecodingPlan
@@ -65,13 +65,11 @@ async def extract(
     """Everything that happens to one document, from its text to its outcome.
 
     Raises:
-        EngineError: the engine is gone.
-        EngineBusyError: a shared engine has no room. All else that can go wrong is in the outcome.
+        EngineError, EngineBusyError: it is gone, or shared and full. All else that can go wrong is in the outcome.
     """
-    if plan.refused:
-        document = refused(document, plan)
+    document = refused(document, plan) if plan.refused else document
     steps: list[Step] = []
-    started = time.monotonic()
+    started, seconds = time.monotonic(), config.retry.deadline_seconds
     most = config.retry.max_attempts + config.retry.max_engine_failures if worth_asking(document) else 0
     try:
         judge = _Judge(document, clean(document.text, config.clean), plan, config, lookups, trace)
@@ -80,8 +78,7 @@ async def extract(
             prompt = render(judge.cleaned.text, plan, feedback(steps, config), cite=config.cite)
             sampling = next_sampling(steps, config)
             trace("render", (prompt, sampling))
-            until = started + config.retry.deadline_seconds
-            completion, waited = await _generate(engine, prompt, plan, sampling, until)
+            completion, waited = await _generate(engine, prompt, plan, sampling, started + seconds)
             started += waited
             trace("generate", completion)
             # An answer is kept though a step may raise on it.
@@ -180,24 +177,25 @@ def run(
             found = source.scan(this_run.unit_documents)  # the units that the run was cut into before
             if identity_of(job, found, plans, looked_up, source.origin) != identity:
                 raise InputError(f"{job.input.path} is being changed while it is read. Run again when it is complete.")
-        setup = Setup(
-            job, plans, this_run.store, identity.run_id, record and os.path.abspath(record), extract, looked_up
-        )
-        _extract_all(this_run, found, setup, lease, observe)
-        schemas = {name: plan.schema_digest for name, plan in plans.items()}
-        told = source.finish(this_run)
-        lease.check()
-        return this_run.commit(found, schemas, told, lambda: source.check(this_run))
+        recording = record and os.path.abspath(record)
+        setup = Setup(job, plans, this_run.store, identity.run_id, recording, extract, looked_up)
+        observe("scanned", found)
+        return _finish(this_run, found, source, setup, lease, observe)
 
 
-def _extract_all(this_run: Run, found: InputScan, setup: Setup, lease: Beating, observe: Observer) -> None:
-    """Bring every unit to its commit record."""
-    observe("scanned", found)
+def _finish(
+    this_run: Run, found: InputScan, source: Source, setup: Setup, lease: Beating, observe: Observer
+) -> Manifest:
+    """Bring every unit to its commit record, and all of them to the manifest."""
     done = this_run.committed_units()
     with closing(stream([unit for unit in found.units if unit.id not in done], setup)) as tallies:
         for tally in tallies:
             lease.check()
             observe("progress", tally)
+    schemas = {name: plan.schema_digest for name, plan in setup.plans.items()}
+    told = source.finish(this_run)
+    lease.check()
+    return this_run.commit(found, schemas, told, lambda: source.check(this_run))
 
 
 def _nothing_to_do(where: str, manifest: Manifest, observe: Observer, record: str | None) -> Manifest:

@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 
 from pipeline.engines.vocabulary import Vocabulary
 from pipeline.errors import SchemaError
+from pipeline.schema.lately import Lately
 
 Backend = Literal["xgrammar", "guidance"]
 
@@ -67,9 +68,9 @@ class Grammar:
         vocabulary = tokenizer if isinstance(tokenizer, Vocabulary) else Vocabulary(tokenizer, vocab_size)
         library = _Xgrammar if backend == "xgrammar" else _Guidance
         self._source: _Xgrammar | _Guidance = library(vocabulary, compact)
-        self._compiled: dict[str, Any] = {}
-        self._refused: dict[str, str] = {}
-        self._pristine: dict[str, Matcher] = {}
+        self._compiled: Lately[str, Any] = Lately()
+        self._refused: Lately[str, str] = Lately()
+        self._pristine: Lately[str, Matcher] = Lately()
 
     def knows(self, schema_json: str) -> bool:
         """Whether `matcher` will answer at once, without compiling."""
@@ -77,7 +78,7 @@ class Grammar:
 
     def size(self, schema_json: str) -> int | None:
         """Bytes that the compiled grammar of a schema takes; None if the library does not say or it is not compiled."""
-        compiled = self._compiled.get(schema_json)
+        compiled = self._compiled.find(schema_json)
         return None if compiled is None else self._source.size(compiled)
 
     def matcher(self, schema_json: str) -> Matcher:
@@ -87,19 +88,17 @@ class Grammar:
             SchemaError: the library refuses the schema; the message holds its words.
             MemoryError: memory ran out (a limit of the process), which says nothing about the schema.
         """
-        if schema_json in self._refused:
-            raise SchemaError(self._refused[schema_json])
+        if (refusal := self._refused.find(schema_json)) is not None:
+            raise SchemaError(refusal)
         try:
-            if schema_json not in self._compiled:
-                self._compiled[schema_json] = self._source.compile(schema_json)
-            return self._source.matcher(self._compiled[schema_json])
+            compiled = self._compiled.get(schema_json, lambda: self._source.compile(schema_json))
+            return self._source.matcher(compiled)
         # The bindings raise any of these for the same mistakes, by library and by depth.
         except (RuntimeError, ValueError, TypeError) as error:
             if _NO_MEMORY.search(str(error)):
                 raise MemoryError(_words(str(error))) from error
             words = f"{self.backend} {self.version} refuses the schema: {_words(str(error))}"
-            self._refused[schema_json] = words
-            raise SchemaError(words) from error
+            raise SchemaError(self._refused.keep(schema_json, words)) from error
 
     def quick(self, schema_json: str) -> Matcher:
         """A matcher as `matcher` gives, for many short trials. llguidance's are copies of one and share what its lexer
@@ -108,9 +107,7 @@ class Grammar:
         Raises:
             SchemaError, MemoryError: as `matcher`.
         """
-        if schema_json not in self._pristine:
-            self._pristine[schema_json] = self.matcher(schema_json)
-        pristine = self._pristine[schema_json]
+        pristine = self._pristine.get(schema_json, lambda: self.matcher(schema_json))
         return pristine.copy() if isinstance(pristine, _GuidanceMatcher) else self.matcher(schema_json)
 
 

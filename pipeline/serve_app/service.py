@@ -15,7 +15,7 @@ from pipeline.engines.busy import EngineBusyError
 from pipeline.errors import EngineError, JobFileError, SchemaError
 from pipeline.flow import extract
 from pipeline.job import ExtractConfig, InputConfig
-from pipeline.records import Completion, Document, JsonValue, Prompt, Sampling
+from pipeline.records import Document, JsonValue
 from pipeline.runtime.input.documents import document
 from pipeline.runtime.input.formats import MISSING, Row
 from pipeline.schema.plan import DecodingPlan
@@ -44,25 +44,6 @@ class Asked:
     text: str
     schema: str | dict[str, JsonValue]
     id: str | None = None
-
-
-class _Noting:
-    """The engine for one document; it notes that the engine was busy, which `extract` cannot say in an outcome."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self.busy: EngineBusyError | None = None
-
-    async def generate(self, prompt: Prompt, plan: DecodingPlan, sampling: Sampling) -> Completion:
-        try:
-            return await self._engine.generate(prompt, plan, sampling)
-        except EngineBusyError as error:
-            self.busy = error
-            raise EngineError(str(error)) from error
-
-    async def start(self, plans: Sequence[DecodingPlan]) -> None: ...
-
-    async def close(self) -> None: ...
 
 
 class Service:
@@ -149,14 +130,14 @@ class Service:
             return Answer(fault=too_many(error.retry_after))
 
     async def _extracted(self, asked: Asked, plan: DecodingPlan) -> Answer:
-        engine = _Noting(self._engine)
+        document = _document(asked, plan.name)
         try:
-            outcome = await extract(_document(asked, plan.name), plan, engine, self._config, lookups=self._lookups)
+            outcome = await extract(document, plan, self._engine, self._config, lookups=self._lookups)
+        except EngineBusyError as busy:
+            return Answer(fault=too_many(max(1, math.ceil(busy.retry_after))))
         except EngineError:
-            if engine.busy is None:
-                self._sick_until = time.monotonic() + _SICK_SECONDS
-                return Answer(fault=Fault(503, "engine_gone", _GONE, RETRY_AFTER_ENGINE))
-            return Answer(fault=too_many(max(1, math.ceil(engine.busy.retry_after))))
+            self._sick_until = time.monotonic() + _SICK_SECONDS
+            return Answer(fault=Fault(503, "engine_gone", _GONE, RETRY_AFTER_ENGINE))
         if outcome.attempts and not blames_engine(outcome):
             self._sick_until = 0.0
         return Answer(outcome)

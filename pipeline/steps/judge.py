@@ -11,6 +11,7 @@ from pipeline.errors import EngineError
 from pipeline.schema.alongside import Accepts, accepts_by
 from pipeline.schema.columns import Column, column_of
 from pipeline.schema.formats import format_checker
+from pipeline.schema.lately import Lately
 from pipeline.schema.plan import DecodingPlan
 from pipeline.schema.validator import validator_of
 
@@ -52,8 +53,8 @@ class Judge:
         return accepts_by(self.validator)
 
 
-_JUDGES: dict[tuple[str, str], Judge] = {}
-"""By schema name and digest. Bounded by the number of schemas of a job."""
+_JUDGES: Lately[tuple[str, str], Judge] = Lately()
+"""By schema name and digest."""
 
 
 def judge_of(plan: DecodingPlan) -> Judge:
@@ -62,13 +63,14 @@ def judge_of(plan: DecodingPlan) -> Judge:
     Raises:
         EngineError: formats are not checked in this process.
     """
-    key = plan.name, plan.schema_digest
-    if key not in _JUDGES:
-        check_formats()
-        accepted = validator_of(plan.acceptance)
-        same = not plan.asked or plan.asked is plan.acceptance or plan.asked == plan.acceptance
-        _JUDGES[key] = Judge(accepted, column_of(plan.acceptance), accepted if same else validator_of(plan.asked))
-    return _JUDGES[key]
+    return _JUDGES.get((plan.name, plan.schema_digest), lambda: _judge(plan))
+
+
+def _judge(plan: DecodingPlan) -> Judge:
+    check_formats()
+    accepted = validator_of(plan.acceptance)
+    same = not plan.asked or plan.asked is plan.acceptance or plan.asked == plan.acceptance
+    return Judge(accepted, column_of(plan.acceptance), accepted if same else validator_of(plan.asked))
 
 
 @cache

@@ -10,6 +10,7 @@ import dataclasses
 import json
 
 from pipeline.records import Draft, Field, JsonValue, Problem
+from pipeline.schema.lately import Lately
 from pipeline.schema.normalised import Normaliser
 from pipeline.schema.plan import DecodingPlan
 from pipeline.schema.validator import PatternTimeout
@@ -17,7 +18,7 @@ from pipeline.schema.validator import PatternTimeout
 MAX_MISSED = 20
 """Problems of values that could not be read; a record that has more is told by these."""
 
-_NORMALISERS: dict[tuple[str, str], Normaliser] = {}
+_NORMALISERS: Lately[tuple[str, str], Normaliser] = Lately()
 """By schema name and digest. Bounded by the number of schemas of a job."""
 
 
@@ -49,10 +50,7 @@ def normalise(draft: Draft, plan: DecodingPlan, attempt: int) -> Draft:
 
 
 def _normaliser_of(plan: DecodingPlan) -> Normaliser:
-    key = plan.name, plan.schema_digest
-    if key not in _NORMALISERS:
-        _NORMALISERS[key] = Normaliser(plan.acceptance)
-    return _NORMALISERS[key]
+    return _NORMALISERS.get((plan.name, plan.schema_digest), lambda: Normaliser(plan.acceptance))
 
 
 def _json(value: JsonValue) -> str:

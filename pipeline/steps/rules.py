@@ -16,6 +16,7 @@ from pipeline.records import Document, Draft, JsonValue, Problem, Severity
 from pipeline.schema.alongside import Accepts, Part, accepts_of, parts
 from pipeline.schema.cel import CelError, Meter, TooCostly
 from pipeline.schema.declared import NOTHING, Declared, Language, Rule, declared_of
+from pipeline.schema.lately import Lately
 from pipeline.schema.plan import DecodingPlan
 from pipeline.schema.validator import PatternTimeout
 from pipeline.schema.walk import descend
@@ -78,17 +79,15 @@ class _Survey:
     partly: Accepts
 
 
-_SURVEYS: dict[tuple[str, str], _Survey] = {}
+_SURVEYS: Lately[tuple[str, str], _Survey] = Lately(MAX_SURVEYS)
 """By schema name and digest, as far as the body is the same object."""
 
 
 def _survey_of(plan: DecodingPlan) -> _Survey:
     key = plan.name, plan.schema_digest
-    survey = _SURVEYS.get(key)
+    survey = _SURVEYS.find(key)
     if survey is None or survey.body is not plan.acceptance:
-        if len(_SURVEYS) >= MAX_SURVEYS:
-            _SURVEYS.clear()
-        survey = _SURVEYS[key] = _survey(plan.acceptance)
+        survey = _SURVEYS.keep(key, _survey(plan.acceptance))
     return survey
 
 

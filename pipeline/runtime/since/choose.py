@@ -32,6 +32,7 @@ from pipeline.runtime.since.entries import (
     NEW,
     REGAINED,
     RETURNED,
+    WORDS,
     Doubts,
     Entries,
     Pass,
@@ -46,16 +47,6 @@ from pipeline.runtime.store import Store, writing
 AGAIN = ("rejected", "degraded", "engine", "all")
 """What can be asked for: documents of a status; those made by another engine, sampling or retries; all."""
 
-_WORDS = {
-    "new": "new",
-    "changed": "changed",
-    "asked": "again on request",
-    "lost": "again because their run was deleted",
-    "unchanged": "unchanged",
-    "returned": "returned unchanged",
-    "gone": "gone",
-    "newly_repeated": "new rows of unchanged documents' ids",
-}
 _FOUND = ("new", "changed", "lost", "returned", "gone", "newly_repeated")
 """Documents that are to be done whatever is asked for."""
 _MADE_BY = ("engine.", "engines.", "sampling.", "retry.")
@@ -153,7 +144,7 @@ class Since:
         """The counts in one line, for people."""
         if self.base is None:
             return f"the first incremental run of `{self._job.name}`: {self.counts['new']} documents, all new"
-        counts = ", ".join(f"{self.counts[name]} {word}" for name, word in _WORDS.items() if self.counts[name])
+        counts = ", ".join(f"{self.counts[name]} {word}" for name, word in WORDS.items() if self.counts[name])
         return f"since run {self.base.run_id}: {counts or 'no documents'}"
 
     def done(self, identity: Identity | None = None) -> tuple[str, Manifest] | None:

@@ -32,6 +32,18 @@ _IF_OTHER = {FRESH: CHANGED, DOUBTED: CHANGED, LOST: REGAINED, GONE: NEW, GONE_D
 _LEFT_OUT = (KEPT, RETURNED)
 _EXAMPLES = 5
 
+WORDS = {
+    "new": "new",
+    "changed": "changed",
+    "asked": "again on request",
+    "lost": "again because their run was deleted",
+    "unchanged": "unchanged",
+    "returned": "returned unchanged",
+    "gone": "gone",
+    "newly_repeated": "new rows of unchanged documents' ids",
+}
+"""What is told of the documents that are counted under these names."""
+
 
 @dataclass(frozen=True, slots=True)
 class Doubts:

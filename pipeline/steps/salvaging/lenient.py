@@ -15,6 +15,7 @@ from typing import Any
 
 from pipeline.records import JsonValue, Problem
 from pipeline.schema.alongside import Part, parts
+from pipeline.schema.lately import Lately
 from pipeline.schema.plan import DecodingPlan
 from pipeline.schema.validator import Undeclared
 from pipeline.schema.walk import LISTS, MAPS, SINGLES, escape
@@ -26,7 +27,7 @@ _ABSENCE = ("required", "minItems", "minProperties", "dependentRequired")
 _NEVER_LENIENT = ("not", "if", "contains")
 REQUIRED, MIN_ITEMS = "x-absent-required", "x-absent-minItems"
 
-_PLANS: dict[tuple[str, str], DecodingPlan] = {}
+_PLANS: Lately[tuple[str, str], DecodingPlan] = Lately()
 """By schema name and digest. Bounded by the number of schemas of a job."""
 
 
@@ -82,12 +83,12 @@ def least_items(part: Part) -> int:
 
 
 def _lenient_plan(plan: DecodingPlan) -> DecodingPlan:
-    key = plan.name, plan.schema_digest
-    if key not in _PLANS:
+    def made() -> DecodingPlan:
         schema = _lenient(plan.acceptance)
         digest = f"{plan.schema_digest} lenient"
-        _PLANS[key] = dataclasses.replace(plan, acceptance=schema, asked=schema, schema_digest=digest)
-    return _PLANS[key]
+        return dataclasses.replace(plan, acceptance=schema, asked=schema, schema_digest=digest)
+
+    return _PLANS.get((plan.name, plan.schema_digest), made)
 
 
 def _lenient(schema: Any) -> Any:

@@ -182,47 +182,6 @@ def test_rows_whose_run_was_deleted_are_made_again(nights: Nights) -> None:
     assert counted(nights.night(MON), unchanged=3, gone=1, new=1)
 
 
-def test_what_was_asked_for_is_done_and_what_else_came_up_is_not(nights: Nights) -> None:
-    """The same command with `--again` again: it has nothing to do only if nothing else happened."""
-    nights.night(MON)
-    first = last(nights)
-    again = nights.night(MON, again=["rejected"])
-    assert counted(again, asked=1, unchanged=3)
-    assert nights.night(MON, again=["rejected"]) is None
-    for entry in list(first.store.list()):
-        first.store.delete(entry.key)
-    found = nights.night(MON, again=["rejected"])
-    assert found is not None and found["lost"] == 3
-    assert nights.table() == table_of(MON)
-    new = [*MON, ("e", "5")]
-    assert nights.night(new, again=["rejected"]) is not None
-    assert nights.table() == table_of(new)
-
-
-def test_a_run_that_is_overtaken_after_its_index_was_written_is_not_committed(nights: Nights) -> None:
-    nights.night(MON)
-    slow = nights.begin([*MON, ("e", "5")])
-    assert slow is not None
-    since, run = slow
-    told = since.finish(run)
-    assert nights.night([*MON, ("f", "6")]) is not None
-    with pytest.raises(RunChangedError, match="Run the same command again"):
-        nights.publish(since, run, told)
-    assert nights.table() == table_of([*MON, ("f", "6")])
-
-
-def test_two_drivers_of_one_run_do_not_overwrite_each_others_index(nights: Nights) -> None:
-    nights.night(MON)
-    tue = [*MON[:3], ("e", "5")]
-    one, other = nights.begin(tue), nights.begin(tue)
-    assert one is not None and other is not None and one[1].identity == other[1].identity
-    early, late = one[0].finish(one[1]), other[0].finish(other[1])
-    nights.publish(*one, early)
-    assert {part["path"] for part in early["index"]}.isdisjoint(part["path"] for part in late["index"])
-    assert nights.table() == table_of(tue)
-    assert nights.night(tue) is None
-
-
 def test_an_interrupted_run_is_the_same_run_again_and_keeps_its_number(nights: Nights) -> None:
     nights.night(MON)
     tue = [("a", "x"), *MON[1:]]
