@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Fast ones first, two at a time; those that start engines or Ray have the machine to themselves.
 QUICK := tests/test_architecture.py tests/test_docs.py tests/unit tests/crash tests/simulation
 
-.PHONY: help env model demo test test-full lint lock clean
+.PHONY: help env model demo serve test test-full lint lock clean
 
 help:  ## show this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -28,6 +28,9 @@ demo: model  ## real documents of three schemas through real vLLM on this machin
 	$(BIN)/gristmill inspect jobs/.out/demo --layer 2 --limit 1
 	$(BIN)/gristmill inspect jobs/.out/demo --layer 3 --limit 1
 	$(BIN)/gristmill inspect jobs/.out/demo --status rejected --limit 1
+
+serve: model  ## the online endpoint on this machine's CPU, until Ctrl-C; GRISTMILL_TOKEN must hold a token
+	RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH=pipeline.serve_app.proxy:middlewares $(BIN)/serve run serve_configs/online_cpu.yaml
 
 test: model lint  ## what must pass before a change lands
 	$(BIN)/python -m pytest -n 2 -m "not slow" $(QUICK)
