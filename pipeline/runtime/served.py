@@ -41,6 +41,7 @@ class HandlePool:
         """`handle` is the deployment's, if it is known already."""
         self._application = application
         self._handle = handle
+        self._opening: asyncio.Task[Any] | None = None
 
     async def generate(self, session: str, ask: Ask, plan: DecodingPlan) -> Completion:
         """As `SharedPool.generate`. Cancellation ends the request there, too."""
@@ -66,7 +67,9 @@ class HandlePool:
 
     async def _call(self, session: str, method: str, *arguments: Any) -> Any:
         if self._handle is None:
-            self._handle = await asyncio.to_thread(_handle_of, self._application)
+            # One for all: each handle has a router of its own.
+            self._opening = self._opening or asyncio.create_task(asyncio.to_thread(_handle_of, self._application))
+            self._handle = await asyncio.shield(self._opening)
         # In a context of its own: calls within one request of an endpoint share its id, by which Serve's router finds
         # them, and it loses all but one.
         remote = getattr(self._handle.options(session_id=session), method).remote

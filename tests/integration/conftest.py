@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from pipeline.job import JobConfig
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "jobs" / "samples"
 DOCUMENTS = 600
+TOKEN = "a-token-for-the-tests-only"
 
 PACKAGE_TEXT = "# pkg-{n}\n\nA small library, number {n}. Licence MIT. Needs Python 3.{minor}.\n"
 
@@ -30,14 +32,16 @@ MakeJob = Callable[..., JobConfig]
 
 @pytest.fixture(scope="session")
 def ray_cluster() -> Iterator[None]:
-    """Ray on this machine, started once."""
+    """Ray on this machine, started once, with the token of the endpoint in the environment of its processes."""
     import ray
 
     from pipeline.runtime.cluster import start_ray
 
+    os.environ["GRISTMILL_TOKEN"] = TOKEN
     start_ray()
     yield
     ray.shutdown()
+    del os.environ["GRISTMILL_TOKEN"]
 
 
 @pytest.fixture(scope="session")

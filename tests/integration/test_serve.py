@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import socket
 import threading
@@ -19,13 +18,12 @@ import pytest
 
 from pipeline.errors import EngineError, JobFileError
 from pipeline.flow import run
-from tests.integration.conftest import ROOT, MakeJob
+from tests.integration.conftest import ROOT, TOKEN, MakeJob
 from tests.integration.test_sampler_job import comparable, rows_of
 
 pytestmark = pytest.mark.usefixtures("ray_cluster")
 
 APPLICATION = "tests"
-TOKEN = "a-token-for-the-tests-only"
 ENGINE = {"engine": "sampler", "seed": 3, "backend": "guidance", "max_num_seqs": 4, "token_seconds": 0.001}
 IN_FLIGHT = 8
 
@@ -61,7 +59,6 @@ def endpoint(ray_cluster: None) -> Iterator[Endpoint]:
 
     from pipeline.serve_app.app import build
 
-    os.environ["GRISTMILL_TOKEN"] = TOKEN
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -79,7 +76,6 @@ def endpoint(ray_cluster: None) -> Iterator[Endpoint]:
     serve.run(build(args), name=APPLICATION, route_prefix="/")
     yield Endpoint(f"http://127.0.0.1:{port}")
     serve.shutdown()
-    del os.environ["GRISTMILL_TOKEN"]
 
 
 def test_outcomes_are_those_of_a_job_with_its_own_engine(
