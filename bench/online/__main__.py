@@ -5,7 +5,7 @@ loopback in a process of their own: each sends the next document when it has its
 times as many callers as documents may be at work. A refused caller waits as `Retry-After` says, at most a second.
 
     load         1x, 2x, 10x for `--seconds` each: codes, latency of what was accepted, memory of the processes
-    job          a job on the same pool, alone and beside callers at a quarter of the places; callers alone and beside it
+    job          a job on the same pool, alone and beside callers at a quarter of the places, and these callers alone
     killed       all engines killed under load: codes meanwhile, seconds until callers are served again
 
 `python -m bench.online --json bench/results/online.json`; `--seconds 3 --documents 100` shows that it runs

@@ -71,7 +71,7 @@ def endpoint(ray_cluster: None) -> Iterator[Endpoint]:
         "sampling": {"max_tokens": 400},
         "retry": {"deadline_seconds": 60},
         "pool": {"min_replicas": 2, "max_replicas": 2, "waiting": 4, "stall_seconds": 20},
-        "online": {"in_flight": IN_FLIGHT},
+        "online": {"in_flight": IN_FLIGHT, "body_seconds": 3},
     }
     serve.run(build(args), name=APPLICATION, route_prefix="/")
     yield Endpoint(f"http://127.0.0.1:{port}")
@@ -133,6 +133,19 @@ async def test_what_is_too_much_is_refused_at_once_and_what_was_taken_is_answere
     assert codes[200] + codes[422] >= IN_FLIGHT
     assert all(int(answer.headers["retry-after"]) >= 1 for code, _, answer in found if code == 429)
     assert all(code in (200, 422) for code, _, _ in await endpoint.many(IN_FLIGHT, at_once=IN_FLIGHT))
+
+
+@pytest.mark.asyncio
+async def test_a_body_that_does_not_come_is_given_up(endpoint: Endpoint) -> None:
+    host, port = endpoint.url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    lines = ["POST /v1/extract HTTP/1.1", "Host: x", f"Authorization: Bearer {TOKEN}", "Content-Type: application/json"]
+    writer.write("\r\n".join([*lines, "Content-Length: 100", "", '{"text": "']).encode())
+    await writer.drain()
+    async with asyncio.timeout(60):
+        answer = await reader.read(2000)
+    assert answer.startswith(b"HTTP/1.1 408") and b"slow_body" in answer
+    writer.close()
 
 
 @pytest.mark.slow
