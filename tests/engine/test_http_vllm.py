@@ -76,7 +76,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [
-        *(str(Path(sys.executable).parent / "vllm"), "serve", models.resolve("embedded")),
+        # The command `vllm` looks for a package of that name, and the CPU's has another.
+        *(sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", models.resolve("embedded")),
         *("--served-model-name", "small", "--host", "127.0.0.1", "--port", str(port)),
         *("--max-model-len", str(CONTEXT), "--max-num-seqs", "8", "--max-num-batched-tokens", "4096"),
         *("--dtype", "bfloat16", "--enforce-eager", "--block-size", "32", "--enable-prompt-tokens-details"),
