@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from pipeline.cli import app
 from pipeline.errors import GristmillError
-from pipeline.jobfile import load_engine, load_job
+from pipeline.jobfile import load_job
 from pipeline.schema.plan import build_plan
 from pipeline.schema.registry import available, load_schema
 from pipeline.steps.prompt import system_prompt
@@ -73,12 +73,6 @@ def test_jobs_load_and_their_schemas_are_there(path: Path) -> None:
     job = load_job(path)
     if job.input.schema_name:
         assert job.input.schema_name in available(job.schemas)
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "serve_configs").glob("[!o]*.yaml")), ids=lambda p: p.name)
-def test_engine_configs_load(path: Path) -> None:
-    """Those that are no applications (`online_*.yaml`)."""
-    assert load_engine(path).engine in ("vllm", "sampler", "http")
 
 
 @pytest.mark.parametrize("name", available(ROOT / "schemas"))

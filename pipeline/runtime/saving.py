@@ -42,6 +42,7 @@ class Batch:
     since: float = 0.0
     """When the first of the unsaved ones finished (the loop's clock)."""
     wake: asyncio.Event = field(default_factory=asyncio.Event)
+    saving: asyncio.Task[None] | None = None
     asked: bool = False
     writing: bool = False
     over: bool = False
@@ -80,6 +81,7 @@ class Saving:
         finally:
             batch.over = True
             try:
+                await self._settled(batch)
                 if not batch.writing:  # else it is committed, or storage failed just now
                     await self._save(batch)
             finally:
@@ -91,6 +93,16 @@ class Saving:
         while self._unsaved() >= self._most:
             self._less.clear()
             await self._less.wait()
+
+    async def begin_writing(self, batch: Batch) -> None:
+        """The unit is to be written. A save that is under way ends first.
+
+        Raises:
+            OutputError: it failed.
+        """
+        if batch.saving is not None:
+            await asyncio.shield(batch.saving)
+        batch.writing = True
 
     def committed(self, batch: Batch) -> None:
         """Nothing of it can be lost any more."""
@@ -115,7 +127,8 @@ class Saving:
                     await batch.wake.wait()
             try:
                 await self._reports.add(())
-                due = batch.wake.is_set() or self._reports.orders.drain
+                # While it is written, only if that takes long: others wait meanwhile, if there are too many.
+                due = self._reports.orders.drain or (batch.wake.is_set() and not batch.writing)
                 batch.wake.clear()
                 if batch.unsaved and not batch.over and (due or clock() - batch.since >= self._seconds):
                     await self._save(batch)
@@ -124,12 +137,24 @@ class Saving:
                     raise
 
     async def _save(self, batch: Batch) -> None:
+        """Whoever waits for it may be cancelled; the save goes on."""
+        if batch.unsaved:
+            batch.saving = asyncio.create_task(self._write(batch), name="saving finished documents")
+            await asyncio.shield(batch.saving)
+
+    async def _write(self, batch: Batch) -> None:
         rows = sorted(batch.unsaved)
-        if rows:
-            await self._offload(batch.journal.save, {row: batch.finished[row] for row in rows})
-            batch.unsaved.difference_update(rows)
-            batch.since = asyncio.get_running_loop().time()
-            self._less.set()
+        await self._offload(batch.journal.save, {row: batch.finished[row] for row in rows})
+        batch.unsaved.difference_update(rows)
+        batch.since = asyncio.get_running_loop().time()
+        self._less.set()
+
+    async def _settled(self, batch: Batch) -> None:
+        """Wait for a save that nobody waits for any more. What it failed of is tried again, and told then."""
+        if batch.saving is not None:
+            await asyncio.wait([batch.saving])
+            if not batch.saving.cancelled():
+                batch.saving.exception()
 
     def _unsaved(self) -> int:
         return sum(len(batch.unsaved) for batch in self._batches)

@@ -92,7 +92,7 @@ class UnitWorker:
             outcomes = [batch.finished[row] for row in range(len(batch.documents))]
             await self._doubt(outcomes)
             setup = self._setup
-            batch.writing = True
+            await self._saving.begin_writing(batch)
             await self._offload(write_unit, unit, outcomes, setup.plans, setup.store, setup.run_id)
             self._saving.committed(batch)
         await self._offload(batch.journal.clear)
