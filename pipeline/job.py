@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, JsonValue, StringConstraints, model_validator
 
-from pipeline.jobhttp import HttpConfig
+from pipeline.jobhttp import HttpConfig, check_patience
 from pipeline.jobplacement import PilotConfig, PlacementConfig, SafetyConfig, StopConfig, Strict
 from pipeline.jobpolicy import disagreements, with_attempts, with_policy
 
@@ -242,3 +242,9 @@ class JobConfig(WorkConfig):
     pilot: PilotConfig = PilotConfig()
     stop_if: StopConfig = StopConfig()
     slot: str = ""
+
+    @model_validator(mode="after")
+    def _tells_slow_from_stuck(self) -> Self:
+        engines = (self.engine, *self.other_engines().values())
+        check_patience(engines, self.safety.engine_stall_seconds, "safety.engine_stall_seconds")
+        return self

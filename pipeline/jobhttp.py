@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Literal
+from collections.abc import Iterable
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, Field, JsonValue, field_validator
@@ -91,3 +92,13 @@ class HttpConfig(Strict):
         except ValueError:
             raise ValueError("it holds a number that JSON has not (.inf or .nan)") from None
         return extra
+
+
+def check_patience(engines: Iterable[Any], stall_seconds: float, key: str) -> None:
+    """Raises ValueError if some server may take longer for an answer than after which it is taken for stuck (`key`)."""
+    for engine in engines:
+        if engine.engine == "http" and engine.request_seconds >= stall_seconds:
+            raise ValueError(
+                f"engine.request_seconds ({engine.request_seconds:g}) must be below {key} ({stall_seconds:g}): a slow "
+                "answer would be taken for a stuck server"
+            )

@@ -8,9 +8,10 @@ is gone (EngineError); whatever else goes wrong is one request's trouble and is 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -20,6 +21,7 @@ from pipeline.engines.http_reply import Reply, cleaned, meaning_of, read_reply, 
 from pipeline.engines.http_request import is_constrained, request_of
 from pipeline.engines.http_retry import Pace, backoff, is_transient, retry_after
 from pipeline.engines.http_start import prove_and_warm
+from pipeline.engines.patience import uncounted
 from pipeline.errors import EngineError
 from pipeline.jobhttp import HttpConfig
 from pipeline.records import Completion, Prompt, Sampling
@@ -80,13 +82,13 @@ class HttpEngine:
         """Answer one prompt. `queue_seconds` is the time until the last try was sent, `seconds` what that one took.
 
         Raises:
-            EngineError: the server is gone.
+            EngineError: the server is gone, or asks for a longer wait than there may be.
         """
         asked = time.perf_counter()
         constrained = is_constrained(self._config, sampling)
         base = Completion("", "error", constrained and self.proven, self.fingerprint, plan.digest)
         body = request_of(self._config, prompt, plan, sampling)
-        async with self._slots:
+        async with self._place():
             try:
                 reply, sent = await self._reply(body)
             except Unanswered as trouble:
@@ -103,12 +105,20 @@ class HttpEngine:
             self._counts = self._counts and self.proven
             if self._counts:
                 completion = failed(replace(completion, text="", refusal=""), words, "prompt_truncated")
-        return replace(completion, detail=self._hidden(completion.detail), refusal=self._hidden(completion.refusal))
+        return completion
+
+    @contextlib.asynccontextmanager
+    async def _place(self) -> AsyncIterator[None]:
+        """One of `max_num_seqs` places; waiting for it is not the document's time."""
+        with uncounted():
+            await self._slots.acquire()
+        try:
+            yield
+        finally:
+            self._slots.release()
 
     def _no_answer(self, reply: Reply, base: Completion, *, constrained: bool) -> Completion:
-        words = self._hidden(told(reply))
-        if wanted := retry_after(reply.headers, time.time()):
-            words += f"; it asks to wait {wanted:.0f} s (`max_wait_seconds` is {self._config.max_wait_seconds:g})"
+        words = told(reply)
         meaning = meaning_of(reply, constrained=constrained)
         if meaning == "gone":
             raise EngineError(f"{self._config.base_url} answers nothing: {words}")
@@ -127,7 +137,8 @@ class HttpEngine:
         number = 0
         while True:
             number += 1
-            await self._pace.turn()
+            with uncounted():
+                await self._pace.turn()
             sent = time.perf_counter()
             try:
                 reply = await self._once(body)
@@ -139,10 +150,17 @@ class HttpEngine:
                 if not is_transient(reply.status) or meaning_of(reply, constrained=False) == "gone":
                     return reply, sent
                 wanted = retry_after(reply.headers, time.time()) or 0.0
-                if number >= self._config.max_tries or wanted > self._config.max_wait_seconds:
+                most = self._config.max_wait_seconds
+                self._pace.pause(min(wanted, most))
+                if wanted > most:
+                    raise EngineError(
+                        f"{self._config.base_url} asks to wait {wanted:.0f} s, and `max_wait_seconds` is {most:g}. Run "
+                        "the same command later: it continues."
+                    )
+                if number >= self._config.max_tries:
                     return reply, sent
-                self._pace.pause(wanted)
-            await self._pace.sleep(backoff(number))
+            with uncounted():
+                await self._pace.sleep(backoff(number))
 
     async def _once(self, body: bytes) -> Reply:
         import httpx
@@ -173,8 +191,10 @@ class HttpEngine:
                 read += piece
                 if len(read) > most:
                     raise Unanswered(f"the answer is larger than {most} bytes (`max_answer_bytes`)", again=False)
-            headers = {name.lower(): value for name, value in response.headers.items()}
-            return read_reply(response.status_code, headers, bytes(read))
+            # Servers repeat a key when they refuse it. Before anything is cut: a part of it would not be found.
+            headers = {name.lower(): self._hidden(value) for name, value in response.headers.items()}
+            content = bytes(read).replace(self._key.encode(), b"[key]") if self._key else bytes(read)
+            return read_reply(response.status_code, headers, content)
 
     def _connected(self) -> httpx.AsyncClient:
         """The client, made with the first request, inside the loop that it belongs to."""

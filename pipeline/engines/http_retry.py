@@ -61,6 +61,7 @@ class Pace:
     def __init__(self, per_minute: float | None) -> None:
         self._gap = 60.0 / per_minute if per_minute else 0.0
         self._next = float("-inf")
+        self._line: asyncio.Lock | None = None
         self._closed_until = float("-inf")
         self.waiting = 0
 
@@ -69,14 +70,21 @@ class Pace:
         self._closed_until = max(self._closed_until, time.monotonic() + seconds)
 
     async def turn(self) -> None:
-        """Wait until a request may be sent."""
-        at = time.monotonic()
-        if self._gap:
-            at = max(at, self._next)
-            self._next = at + self._gap
-        while (left := max(at, self._closed_until) - time.monotonic()) > 0:
-            # Those that waited for the same pause come spread out.
-            await self.sleep(left + (random.uniform(0.0, SPREAD_SECONDS) if self._closed_until > at else 0.0))
+        """Wait until a request may be sent. One whose wait is cancelled takes nobody's turn."""
+        if not self._gap:
+            while (left := self._closed_until - time.monotonic()) > 0:
+                # Those that waited for the same pause come spread out.
+                await self.sleep(left + random.uniform(0.0, SPREAD_SECONDS))
+            return
+        self._line = self._line or asyncio.Lock()
+        self.waiting += 1  # in the line, too
+        try:
+            async with self._line:
+                while (left := max(self._next, self._closed_until) - time.monotonic()) > 0:
+                    await asyncio.sleep(left)
+                self._next = time.monotonic() + self._gap
+        finally:
+            self.waiting -= 1
 
     async def sleep(self, seconds: float) -> None:
         """A wait that is meant: `waiting` counts those, so that nobody takes them for an engine that is stuck."""

@@ -149,7 +149,7 @@ class PoolEngine:
         (self._waiting.appendleft if again else self._waiting.append)(waiter)
         self._dispatch()
         try:
-            with uncounted() if not self.loads else contextlib.nullcontext():
+            with uncounted():
                 return await waiter.turn
         except asyncio.CancelledError:
             if waiter in self._waiting:

@@ -1,12 +1,15 @@
 """ServeEngine: an engine pool that is shared with others, behind the one seam.
 
-    generate ─▶ [apart, if it lost a replica before] ─▶ the pool's router ─▶ a replica's gate ─▶ answer
+    generate ─▶ [a suspect waits for its turn] ─▶ the pool's router ─▶ a replica's gate ─▶ answer
                    ▲                                          │
                    └── the replica is gone ── no room (jobs) ─┘
 
 A caller does not see which replica answers, and a pool that serves strangers keeps no ledger. So a request that loses
-its replica is suspect, and this caller's suspects go one at a time: one that loses two more, each time as the only
-suspect from here, is poison. How the pool is reached is the runtime's matter.
+its replica is suspect, and goes on with few others; one that loses a second one is put before an engine alone, with
+nothing of anybody else in it, and if that dies, too, it is poison. A loss counts that last time only if the request was
+alone inside: others who are waited for may have their own killers. How the pool is reached is the runtime's matter.
+
+Of a job, only the time in the engine counts against the document's deadline, and the replica sees to that.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pipeline.engines.busy import EngineBusyError
-from pipeline.engines.patience import uncounted
+from pipeline.engines.patience import count, seconds_left, uncounted
 from pipeline.engines.replica import ReplicaGone, request_key
 from pipeline.engines.startup import prove_and_warm
 from pipeline.errors import EngineError
@@ -30,7 +33,13 @@ from pipeline.records import Completion, Prompt, Sampling
 from pipeline.schema.plan import DecodingPlan
 
 LOSSES = 3
-"""So many replicas may be lost under one request: one in company, two as the only suspect of its caller."""
+"""So many replicas may be lost under one request: one in company, one among few, one alone."""
+
+UNPROVEN = 6
+"""So many losses under one call, if it was not proven that the request was alone. Then it failed, and is not poison."""
+
+SUSPECTS = 4
+"""So many suspects of this caller are under way at a time."""
 
 ONLINE_LOSSES = 2
 """So many of them while an online caller waits. The next call goes on counting."""
@@ -45,17 +54,24 @@ SPREAD = 8
 """A schema's documents go by their hash to so many places of the router's ring, that a schema is warm on some replicas
 and none has all of it."""
 
-POISON = f"{LOSSES} engines died while they worked on this request, the last of them with no other suspect from here"
+POISON = f"{LOSSES} engines died while they worked on this request, the last of them on nothing else"
+
+
+class LostAlone(ReplicaGone):  # an event, as its base
+    """The replica died while this request was alone in its engine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One request to the pool, under the plan of this digest."""
+    """One request to the pool, under the plan of this digest. `seconds` bound its time in the engine; `alone`: nothing
+    else may be in the engine then."""
 
     prompt: Prompt
     plan: str
     sampling: Sampling
     online: bool
+    seconds: float | None = None
+    alone: bool = False
 
 
 class SharedPool(Protocol):
@@ -66,6 +82,7 @@ class SharedPool(Protocol):
         if that does not know it.
 
         Raises:
+            LostAlone: it was lost while the request was alone in its engine.
             ReplicaGone: it was lost meanwhile.
             EngineBusyError: there is no room.
             EngineError: the pool is gone for good.
@@ -82,7 +99,7 @@ class ServeEngine:
         self._online = online
         self._return_seconds = return_seconds
         self._losses: OrderedDict[str, int] = OrderedDict()
-        self._apart: asyncio.Lock | None = None
+        self._few: asyncio.Semaphore | None = None
 
     async def start(self, plans: Sequence[DecodingPlan]) -> None:
         """Make the plans known, and prove that the constraint is in force on the way there.
@@ -102,17 +119,30 @@ class ServeEngine:
             EngineBusyError: an online request, and there is no room.
             EngineError: the pool is gone; of an online request also: replicas were lost while they worked on it.
         """
-        key, ask = request_key(prompt, plan.digest, sampling), Ask(prompt, plan.digest, sampling, self._online)
-        losses = 0
-        while self._losses.get(key, 0) < LOSSES:
+        if self._online:
+            return await self._asked(prompt, plan, sampling, None)
+        left = seconds_left()
+        with uncounted():
+            completion = await self._asked(prompt, plan, sampling, left)
+            count(completion.seconds)
+        return completion
+
+    async def _asked(self, prompt: Prompt, plan: DecodingPlan, sampling: Sampling, seconds: float | None) -> Completion:
+        key, losses = request_key(prompt, plan.digest, sampling), 0
+        while (lost := self._losses.get(key, 0)) < LOSSES:
+            ask = Ask(prompt, plan.digest, sampling, self._online, seconds, alone=lost == LOSSES - 1)
             try:
-                async with self._turn(key):
+                async with self._turn(lost):
                     answer = await self._patiently(ask, plan)
                 self._losses.pop(key, None)
                 return answer
             except ReplicaGone as gone:
                 losses += 1
-                self._lost(key)
+                if not ask.alone or isinstance(gone, LostAlone):
+                    self._lost(key)
+                elif losses > UNPROVEN:
+                    detail = f"{losses} engines were lost under it, and nobody can tell whether it was the cause"
+                    return Completion("", "error", False, plan_digest=plan.digest, error="engine_failed", detail=detail)
                 if self._online and losses == ONLINE_LOSSES:
                     words = f"engines were lost while they worked on this ({gone}). Try again."
                     raise EngineError(words) from gone
@@ -121,7 +151,7 @@ class ServeEngine:
 
     async def _patiently(self, ask: Ask, plan: DecodingPlan) -> Completion:
         """Where there is no room, ask at the next places of the ring: at some of them while an online caller waits,
-        which is told then; for a job until its document's own deadline."""
+        which is told then; of a job for as long as it takes."""
         first = place_of(ask.prompt)
         for tries in itertools.count():
             try:
@@ -130,19 +160,18 @@ class ServeEngine:
                 if self._online and tries + 1 == ONLINE_TRIES:
                     raise
                 if not self._online:
-                    with uncounted():
-                        await asyncio.sleep(busy.retry_after * (0.5 + random.random()))
+                    await asyncio.sleep(busy.retry_after * (0.5 + random.random()))
         raise AssertionError
 
     @contextlib.asynccontextmanager
-    async def _turn(self, key: str) -> AsyncIterator[None]:
-        """At once; of a suspect, apart from other suspects."""
-        if key not in self._losses:
+    async def _turn(self, losses: int) -> AsyncIterator[None]:
+        """At once; of a suspect, among few."""
+        if not losses:
             yield
             return
-        if self._apart is None:
-            self._apart = asyncio.Lock()  # not before: this object travels to the process that uses it
-        async with self._apart:
+        if self._few is None:
+            self._few = asyncio.Semaphore(SUSPECTS)  # not before: this object travels to the process that uses it
+        async with self._few:
             yield
 
     def _lost(self, key: str) -> None:

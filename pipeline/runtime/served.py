@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline.engines.busy import EngineBusyError
 from pipeline.engines.replica import ReplicaGone
-from pipeline.engines.serve import Ask, ServeEngine
+from pipeline.engines.serve import Ask, LostAlone, ServeEngine
 from pipeline.errors import EngineError, JobFileError
 from pipeline.records import Completion
 from pipeline.runtime.output.identity import decoding_of
@@ -22,7 +22,7 @@ DEPLOYMENT = "Engine"
 BUSY_SECONDS = 1.0
 """When to come again, where Serve's own limit was reached and nobody knows better."""
 
-FACTS_SECONDS = 60.0
+LOOK_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,42 +45,74 @@ class HandlePool:
 
     async def generate(self, session: str, ask: Ask, plan: DecodingPlan) -> Completion:
         """As `SharedPool.generate`. Cancellation ends the request there, too."""
+        if ask.alone:
+            return await self._alone(session, ask, plan)
         reply: Reply = await self._call(session, "generate", ask)
         if reply.completion is None and reply.retry_after is None:
             reply = await self._call(session, "generate", ask, plan)
-        if reply.retry_after is not None:
-            raise EngineBusyError("the engines have no room", reply.retry_after)
-        if reply.completion is None:
-            raise EngineError("an engine of the pool did not take a plan that it was given. Please report this.")
-        return reply.completion
+        return _completion(reply)
+
+    async def _alone(self, session: str, ask: Ask, plan: DecodingPlan) -> Completion:
+        """As `generate`, of which the replica tells first that nothing else is in its engine now."""
+        handle = (await self._opened()).options(session_id=session, stream=True)
+        replies, begun = contextvars.Context().run(handle.generate_alone.remote, ask, plan), False
+        try:
+            async for reply in replies:
+                if reply is not None:
+                    return _completion(reply)
+                begun = True
+        except asyncio.CancelledError:
+            replies.cancel()
+            raise _unless_ours() from None
+        except Exception as error:
+            meaning = _meaning(error)
+            raise LostAlone(str(meaning)) if begun and isinstance(meaning, ReplicaGone) else meaning from error
+        raise ReplicaGone("it ended without an answer")
 
     async def facts(self) -> dict[str, Any]:
         """What the pool's engine config says of the decoding.
 
         Raises:
-            EngineError: it does not answer.
             ReplicaGone, EngineBusyError: as for a request.
         """
-        async with asyncio.timeout(FACTS_SECONDS):
-            found: dict[str, Any] = await self._call("facts", "facts")
-            return found
+        found: dict[str, Any] = await self._call("facts", "facts")
+        return found
 
     async def _call(self, session: str, method: str, *arguments: Any) -> Any:
-        if self._handle is None:
-            # One for all: each handle has a router of its own.
-            self._opening = self._opening or asyncio.create_task(asyncio.to_thread(_handle_of, self._application))
-            self._handle = await asyncio.shield(self._opening)
+        handle = await self._opened()
         # In a context of its own: calls within one request of an endpoint share its id, by which Serve's router finds
         # them, and it loses all but one.
-        remote = getattr(self._handle.options(session_id=session), method).remote
+        remote = getattr(handle.options(session_id=session), method).remote
         response = contextvars.Context().run(remote, *arguments)
         try:
             return await response
         except asyncio.CancelledError:
             response.cancel()
-            raise
+            raise _unless_ours() from None
         except Exception as error:
             raise _meaning(error) from error
+
+    async def _opened(self) -> Any:
+        if self._handle is None:
+            # One for all: each handle has a router of its own.
+            self._opening = self._opening or asyncio.create_task(asyncio.to_thread(_handle_of, self._application))
+            self._handle = await asyncio.shield(self._opening)
+        return self._handle
+
+
+def _completion(reply: Reply) -> Completion:
+    if reply.retry_after is not None:
+        raise EngineBusyError("the engines have no room", reply.retry_after)
+    if reply.completion is None:
+        raise EngineError("an engine of the pool did not take a plan that it was given. Please report this.")
+    return reply.completion
+
+
+def _unless_ours() -> BaseException:
+    """The cancellation, or that the call was cancelled at its other end: then nobody here is to stop."""
+    task = asyncio.current_task()
+    ours = task is None or task.cancelling()
+    return asyncio.CancelledError() if ours else ReplicaGone("the call was cancelled there")
 
 
 def shared_pool(setup: Setup) -> ServeEngine:
@@ -90,23 +122,33 @@ def shared_pool(setup: Setup) -> ServeEngine:
         JobFileError: the application's engine would answer otherwise than the job's `engine` says.
         EngineError: there is no such application, or it does not answer.
     """
-    pool, mine = HandlePool(setup.job.placement.application), decoding_of(setup.job.engine)
-    theirs = asyncio.run(_patient_facts(pool))
+    placement, mine = setup.job.placement, decoding_of(setup.job.engine)
+    if named := sorted(setup.job.other_engines()):
+        raise JobFileError(f"retry.ladder names engine `{named[0]}`, and a pool has one engine. Take it out.")
+    theirs = asyncio.run(_patient_facts(HandlePool(placement.application), placement.start_seconds))
     if differing := sorted(key for key in {*mine, *theirs} if mine.get(key) != theirs.get(key)):
         told = "; ".join(f"{key} is {mine.get(key)!r} here and {theirs.get(key)!r} there" for key in differing)
         raise JobFileError(
-            f"the engine of application {setup.job.placement.application!r} is another one than the job's: {told}. "
+            f"the engine of application {placement.application!r} is another one than the job's: {told}. "
             "Give both the same engine config."
         )
-    return ServeEngine(HandlePool(setup.job.placement.application), online=False)
+    return ServeEngine(HandlePool(placement.application), online=False)
 
 
-async def _patient_facts(pool: HandlePool) -> dict[str, Any]:
-    """Once more, if the first one asked is just going."""
+async def _patient_facts(pool: HandlePool, seconds: float) -> dict[str, Any]:
+    """As soon as a replica is there."""
     try:
-        return await pool.facts()
-    except (ReplicaGone, EngineBusyError):
-        return await pool.facts()
+        async with asyncio.timeout(seconds):
+            while True:
+                try:
+                    return await pool.facts()
+                except (ReplicaGone, EngineBusyError):
+                    await asyncio.sleep(LOOK_SECONDS)
+    except TimeoutError as error:
+        raise EngineError(
+            f"no engine of the pool answered for {seconds:g} s (`placement.start_seconds`). `serve status` shows what "
+            "the application does."
+        ) from error
 
 
 def _handle_of(application: str) -> Any:
@@ -130,9 +172,8 @@ def _meaning(error: Exception) -> Exception:
         return EngineBusyError("the router has no room", error.retry_after_s or BUSY_SECONDS)
     if isinstance(error, serve_exceptions.DeploymentUnavailableError):
         return EngineError(f"the engine pool could not be deployed: {error.message}")
-    if isinstance(error, exceptions.RayTaskError):
-        cause = error.cause
-        return cause if isinstance(cause, EngineError | JobFileError) else EngineError(str(cause))
+    if isinstance(error, exceptions.RayTaskError):  # what the replica raised is about this request
+        return error.cause if isinstance(error.cause, Exception) else EngineError(str(error))
     if isinstance(error, exceptions.RayError | serve_exceptions.RayServeException):
         return ReplicaGone(f"{type(error).__name__}: {error}".splitlines()[0])
     return error

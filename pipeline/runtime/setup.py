@@ -56,8 +56,11 @@ class Setup:
     def in_flight(self) -> int:
         """How many documents a process works on at once: twice what its engine, or its share of the engines, decodes
         at a time, so that none idles while documents are tokenised and parsed."""
-        engines = 1 if self.job.placement.kind == "local" else self.job.placement.max_engines / self.processes
-        return math.ceil(2 * self.job.engine.max_num_seqs * max(1, engines))
+        placement, at_once = self.job.placement, self.job.engine.max_num_seqs
+        if placement.kind == "serve":  # a pool grows by what is under way
+            return max(1, math.ceil(at_once * placement.max_engines / self.processes))
+        engines = 1 if placement.kind == "local" else placement.max_engines / self.processes
+        return math.ceil(2 * at_once * max(1, engines))
 
     @property
     def gpus(self) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field, model_validator
 
 from pipeline.job import WorkConfig
+from pipeline.jobhttp import check_patience
 from pipeline.jobplacement import Strict
 from pipeline.serve_app.online import OnlineConfig
 
@@ -43,10 +44,18 @@ class AppConfig(WorkConfig):
     online: OnlineConfig = OnlineConfig()
 
     @model_validator(mode="after")
-    def _one_backend(self) -> AppConfig:
-        if self.engine.backend == "auto":
+    def _one_engine(self) -> AppConfig:
+        engine = self.engine
+        if engine.backend == "auto":
             raise ValueError(
                 "engine.backend: an application has one grammar back end for all schemas; name xgrammar or guidance "
                 "(`gristmill check` shows what each holds)"
             )
+        if engine.engine == "recorded":
+            raise ValueError("engine: a recording answers only what it was asked before")
+        if self.other_engines():
+            raise ValueError("retry.ladder: an application has one engine; leave `engine` out of its rungs")
+        if engine.engine == "http" and (engine.constraint == "none" or not self.sampling.constrained):
+            raise ValueError("engine: whether a server is healthy is told by its constraint: send schemas to it")
+        check_patience([engine], self.pool.stall_seconds, "pool.stall_seconds")
         return self

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from pipeline.engines.gate import Gate, GateFullError
+from pipeline.engines.gate import PATIENCE, Gate, GateFullError
 
 
 class Visitor:
@@ -90,6 +90,71 @@ async def test_who_would_wait_too_long_is_told_at_once_and_each_kind_has_its_own
     assert gate.waiting == 2
     await settle(inside, waiting, online)
     assert gate.waiting == 0
+
+
+@pytest.mark.asyncio
+async def test_a_job_has_its_turn_however_many_callers_come() -> None:
+    gate = Gate(2, 0.5, 10**6)
+    callers = await come(gate, True, True)
+    (job,) = await come(gate, False)
+    for _ in range(3 * PATIENCE):
+        callers += await come(gate, True)
+        await callers.pop(0).leave()
+        await asyncio.sleep(0)
+        if job.inside:
+            break
+    assert job.inside
+    await settle(job, *callers)
+
+
+@pytest.mark.asyncio
+async def test_one_that_is_alone_waits_for_all_and_keeps_all_out() -> None:
+    gate = Gate(3, 1.0, 100)
+    first, second = await come(gate, True, False)
+    inside = asyncio.Event()
+    go = asyncio.Event()
+
+    async def alone() -> None:
+        async with gate.alone():
+            inside.set()
+            await go.wait()
+
+    task = asyncio.create_task(alone())
+    await asyncio.sleep(0)
+    (third,) = await come(gate, True)
+    assert not third.inside and not inside.is_set()
+    await first.leave()
+    await asyncio.sleep(0)
+    assert not inside.is_set()
+    await second.leave()
+    await asyncio.wait_for(inside.wait(), 20)
+    assert not third.inside and gate.held
+    go.set()
+    await task
+    await asyncio.sleep(0)
+    assert third.inside
+    await settle(third)
+    assert gate.held == 0
+
+
+@pytest.mark.asyncio
+async def test_one_that_gives_up_waiting_alone_keeps_nobody_out() -> None:
+    gate = Gate(1, 1.0, 100)
+    (first,) = await come(gate, True)
+
+    async def alone() -> None:
+        async with gate.alone():
+            raise AssertionError
+
+    task = asyncio.create_task(alone())
+    await asyncio.sleep(0)
+    (second,) = await come(gate, True)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await first.leave()
+    await asyncio.sleep(0)
+    assert second.inside
+    await settle(second)
 
 
 @pytest.mark.asyncio

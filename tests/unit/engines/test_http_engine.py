@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from openai_server import Answer, always, answers, chat, engine_at, error, sampled, serving
 
+from pipeline.engines.patience import counted
 from pipeline.engines.sampler import SamplerEngine
 from pipeline.errors import EngineError
 from pipeline.flow import extract
@@ -99,10 +100,41 @@ async def test_retry_after_is_waited_for_by_everybody(plan_of: Any, ask: Any) ->
         await engine.close()
 
 
-async def test_a_wait_that_is_too_long_is_not_begun(plan_of: Any, ask: Any) -> None:
-    completion, server = await answers(plan_of(), ask, error(429, "later", {"Retry-After": "7200"}))
-    assert (completion.error, len(server.requests)) == ("engine_failed", 1)
-    assert "it asks to wait 7200 s (`max_wait_seconds` is 60)" in completion.detail
+async def test_a_server_that_asks_for_too_long_a_wait_costs_no_document(plan_of: Any, ask: Any) -> None:
+    """The job ends and can go on later; a failed request each would have rejected its documents."""
+    with pytest.raises(EngineError, match="asks to wait 7200 s, and `max_wait_seconds` is 60"):
+        await answers(plan_of(), ask, error(429, "later", {"Retry-After": "7200"}))
+
+
+@pytest.mark.parametrize(("keys", "answer"), [({}, {"Retry-After": "1"}), ({"requests_per_minute": 120}, {})])
+async def test_a_wait_that_the_server_wants_is_not_the_documents_time(
+    plan_of: Any, ask: Any, keys: dict[str, Any], answer: dict[str, str]
+) -> None:
+    async with serving(always(chat(GOOD)), *([error(429, "later", answer)] if answer else [])) as server:
+        engine = engine_at(server, **keys)
+
+        async def within(number: int) -> Any:
+            async with asyncio.timeout(0.8) as scope:
+                with counted(scope):
+                    return await ask(engine, plan_of(), f"d{number}")
+
+        found = await asyncio.gather(*(within(number) for number in range(5)))
+        await engine.close()
+    assert [completion.error for completion in found] == [""] * 5
+
+
+async def test_a_key_is_hidden_wherever_a_server_repeats_it(
+    plan_of: Any, ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "sk-" + "SECRET" * 20
+    monkeypatch.setenv("TEST_KEY", key)
+    for repeated in (chat(f"{key} is your key"), error(400, "x" * 290 + key), error(401, "x" * 290 + key)):
+        try:
+            completion, _ = await answers(plan_of(), ask, repeated, api_key_env="TEST_KEY")
+            words = repr(completion)
+        except EngineError as gone:
+            words = repr(gone)
+        assert "SECRET" not in words
 
 
 async def test_a_slow_server_is_given_up_and_told_so(plan_of: Any, ask: Any) -> None:

@@ -5,13 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pipeline.engines.busy import EngineBusyError
+from pipeline.engines.patience import counted
 from pipeline.engines.replica import ReplicaGone
-from pipeline.engines.serve import LOSSES, ONLINE_LOSSES, ONLINE_TRIES, Ask, ServeEngine, place_of
+from pipeline.engines.serve import (
+    LOSSES,
+    ONLINE_LOSSES,
+    ONLINE_TRIES,
+    SUSPECTS,
+    UNPROVEN,
+    Ask,
+    LostAlone,
+    ServeEngine,
+    place_of,
+)
 from pipeline.errors import EngineError
 from pipeline.records import Completion, Prompt, Sampling
 from pipeline.schema.plan import DecodingPlan, literal_plan
@@ -25,6 +37,8 @@ class Pool:
 
     def __init__(self, act: Callable[[str], Any]) -> None:
         self.act = act
+        self.tells = True
+        """Whether a caller hears that its request was alone when the replica died."""
         self.sessions: list[str] = []
         self.asked: Counter[str] = Counter()
         self.under_way: set[str] = set()
@@ -41,6 +55,8 @@ class Pool:
             answer = self.act(name)
         finally:
             self.under_way.discard(name)
+        if isinstance(answer, ReplicaGone) and ask.alone and self.tells:
+            raise LostAlone(str(answer))
         if isinstance(answer, Exception):
             raise answer
         return answer or GOOD
@@ -111,6 +127,7 @@ async def test_a_killer_is_found_and_all_others_are_answered() -> None:
             died[0] = False
             answer = await super().generate(session, ask, plan)
             if died[0]:
+                assert not ask.alone, "nothing else is in the engine then"
                 raise ReplicaGone("killed with another one")
             return answer
 
@@ -126,7 +143,7 @@ async def test_a_killer_is_found_and_all_others_are_answered() -> None:
 
 
 @pytest.mark.asyncio
-async def test_suspects_go_one_at_a_time() -> None:
+async def test_suspects_go_few_at_a_time() -> None:
     first = Counter[str]()
 
     def act(name: str) -> Any:
@@ -135,9 +152,44 @@ async def test_suspects_go_one_at_a_time() -> None:
 
     pool = Pool(act)
     one = engine(pool)
-    await asyncio.gather(*(ask(one, f"d{n}") for n in range(6)))
-    again = pool.together[6:]
-    assert len(again) == 6 and all(len(together) == 1 for together in again)
+    await asyncio.gather(*(ask(one, f"d{n}") for n in range(20)))
+    again = pool.together[20:]
+    assert len(again) == 20 and max(map(len, again)) == SUSPECTS
+
+
+@pytest.mark.asyncio
+async def test_whoever_cannot_be_proven_to_be_the_cause_is_not_called_poison() -> None:
+    pool = Pool(lambda _: ReplicaGone("gone, for reasons of others"))
+    pool.tells = False
+    answer = await ask(engine(pool), "unlucky")
+    assert (answer.error, pool.asked["unlucky"]) == ("engine_failed", UNPROVEN + 1)
+
+
+@pytest.mark.asyncio
+async def test_of_a_job_only_the_time_in_the_engine_counts() -> None:
+    class Late(Pool):
+        async def generate(self, session: str, ask: Ask, plan: DecodingPlan) -> Completion:
+            assert ask.seconds is not None and 0.3 < ask.seconds <= 0.5
+            await asyncio.sleep(0.8)  # in line
+            return replace(GOOD, seconds=0.1)
+
+    async with asyncio.timeout(0.5) as scope:
+        with counted(scope) as clock:
+            assert (await ask(engine(Late(lambda _: None)), "a")).text == GOOD.text
+            assert 0.6 < clock.waited < 0.9
+            assert clock.left is not None and 0.2 < clock.left < 0.45
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.5) as scope:
+            with counted(scope):
+                await ask(engine(Slow(lambda _: None), online=True), "b")
+
+
+class Slow(Pool):
+    """Answers later than callers here wait."""
+
+    async def generate(self, session: str, ask: Ask, plan: DecodingPlan) -> Completion:
+        await asyncio.sleep(5)
+        return GOOD
 
 
 @pytest.mark.asyncio

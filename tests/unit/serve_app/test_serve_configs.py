@@ -20,6 +20,7 @@ from pipeline.serve_app.settings import AppConfig
 
 ROOT = Path(__file__).resolve().parents[3]
 CONFIGS = sorted((ROOT / "serve_configs").glob("online_*.yaml"))
+SERVER = {"engine": "http", "base_url": "http://127.0.0.1:9/v1", "model": "m"}
 EVERY = pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
 
 
@@ -88,6 +89,16 @@ def test_there_are_applications_for_a_cpu_for_gpus_and_without_a_model() -> None
         ({"pool": {"min_replicas": 3, "max_replicas": 2}}, "min_replicas"),
         ({"online": {"in_flght": 3}}, "did you mean `in_flight`"),
         ({"pol": {}}, "did you mean `pool`"),
+        ({"engine": {"engine": "recorded", "recording": "x", "backend": "guidance"}}, "a recording answers only"),
+        ({"engine": {**SERVER, "request_seconds": 30}, "sampling": {"constrained": False}}, "send schemas to it"),
+        ({"engine": {**SERVER, "request_seconds": 200}}, r"must be below pool\.stall_seconds \(120\)"),
+        (
+            {
+                "engines": {"big": {"engine": "sampler", "backend": "guidance", "seed": 2}},
+                "retry": {"max_attempts": 2, "ladder": [{"engine": "big"}]},
+            },
+            "an application has one engine",
+        ),
     ],
 )
 def test_a_mistake_is_told_with_the_nearest_key(change: dict[str, Any], words: str) -> None:
