@@ -81,6 +81,7 @@ def answers(client: httpx.Client) -> None:
     assert {one["name"] for one in client.get("/v1/schemas").json()["schemas"]} >= {"receipt@1", "package@1"}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_application_without_a_model_starts_and_answers(tmp_path: Path) -> None:
     with started("online_sampler.yaml", tmp_path) as client:

@@ -75,6 +75,7 @@ def test_a_process_that_keeps_dying_ends_the_job(documents: list[dict[str, Any]]
         list(stream(found.units, setup))
 
 
+@pytest.mark.slow
 def test_a_job_in_which_nothing_ends_any_more_stops_and_says_how_to_go_on(
     documents: list[dict[str, Any]], make_job: MakeJob
 ) -> None:
