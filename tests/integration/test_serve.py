@@ -78,6 +78,7 @@ def endpoint(ray_cluster: None) -> Iterator[Endpoint]:
     serve.shutdown()
 
 
+@pytest.mark.slow
 def test_outcomes_are_those_of_a_job_with_its_own_engine(
     endpoint: Endpoint, documents: list[dict[str, Any]], make_job: MakeJob
 ) -> None:

@@ -100,6 +100,7 @@ def collection(make_job: MakeJob, tmp_path: Path) -> Collection:
     return Collection(make_job, tmp_path)
 
 
+@pytest.mark.slow
 def test_nights_leave_what_a_whole_run_on_the_same_input_leaves(collection: Collection) -> None:
     monday = [*rows("label@1", 0, 20), *rows("tag@1", 20, 30), *rows("nosuch@1", 30, 31), {"id": "e", "text": ""}]
     monday[-1] |= {"schema": "tag@1", "kind": "a"}
