@@ -135,6 +135,7 @@ def test_interrupt_resume_refuse_and_finish(bench: Bench) -> None:
     assert not list(run.glob("**/.*")), "temporary files are left behind"
 
 
+@pytest.mark.slow
 def test_a_recorded_run_plays_again_without_its_engine_and_says_when_it_is_stale(bench: Bench) -> None:
     bench.write([{"id": f"r{n}", "text": f"Shop {n}\nTOTAL EUR {n}.50"} for n in range(12)])
     bench.job["engine"] = {"engine": "sampler", "faults": [{"kind": "truncate", "share": 0.4}]}
