@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -14,12 +15,12 @@ CALL_SECONDS = 60.0
 """The control answers in a millisecond. It is late only if its node is gone, or starved of memory or CPU."""
 
 
-class ControlCalls:
+class ControlCalls(ABC):
     """What `control.Control` does, asked from another process. Every call may raise EngineError: nobody answers."""
 
+    @abstractmethod
     async def ask(self, name: str, *arguments: Any) -> Any:
         """Call the control's method of this name."""
-        raise NotImplementedError
 
     async def born(self, process: str, node: str) -> None:
         await self.ask("born", process, node)
