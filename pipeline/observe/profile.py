@@ -163,11 +163,12 @@ class Profile:
 
     def absent(self, pointer: str) -> int:
         """In how many of these documents the key is not there, nor what should hold it."""
-        one = self.fields.get(pointer, _NOTHING)
+        one = self.fields.get(pointer, NO_FIELD)
         return self.documents(pointer) - one.filled - one.null - one.empty
 
 
-_NOTHING = FieldProfile()
+NO_FIELD = FieldProfile()
+"""A field that does not occur."""
 
 
 def profile_of(schema: str, records: Iterable[tuple[str, JsonValue]]) -> Profile:

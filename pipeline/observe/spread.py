@@ -78,7 +78,7 @@ def cut(value: float, digits: int) -> float:
 
 @dataclass
 class Sample:
-    """At most MAX_TEXTS texts: those of the documents whose ranks are lowest. Ranks are hashes, so this is by chance."""
+    """At most MAX_TEXTS texts: those of the documents with the lowest ranks, which are hashes."""
 
     kept: list[tuple[int, str]] = field(default_factory=list)
 
