@@ -143,7 +143,7 @@ def kolmogorov_tail(value: float) -> float:
     """The chance of D times sqrt(nm/(n+m)) of at least `value`, for many values without ties."""
     if value < 0.2:
         return 1.0
-    terms = (2 * (-1) ** (k - 1) * math.exp(-2 * (k * value) ** 2) for k in range(1, 101))
+    terms = ((2.0 if k % 2 else -2.0) * math.exp(-2 * (k * value) ** 2) for k in range(1, 101))
     return min(1.0, max(0.0, sum(terms)))
 
 
