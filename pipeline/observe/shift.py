@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -160,8 +160,8 @@ def _pairs(before: Profile, now: Profile) -> Iterator[_Pair]:
     read = 0
     for pointer in sorted(before.fields.keys() | now.fields.keys()):
         one, other = before.fields.get(pointer, NO_FIELD), now.fields.get(pointer, NO_FIELD)
-        states = _presence(before, pointer, one), _presence(now, pointer, other)
-        tables.append((pointer, "presence", *states, False))
+        kinds = one.kinds.keys() | other.kinds.keys()
+        tables.append((pointer, "presence", _presence(before, pointer, kinds), _presence(now, pointer, kinds), False))
         if told := _told_values(one, other):
             tables.append((pointer, "values", *told, False))
         else:
@@ -178,9 +178,11 @@ def _pairs(before: Profile, now: Profile) -> Iterator[_Pair]:
             yield _Pair(now.schema, pointer, aspect, labels, counts, others, is_ordered)
 
 
-def _presence(profile: Profile, pointer: str, one: FieldProfile) -> dict[str, int]:
-    """Null and absent together: columns do not tell them apart."""
-    return {"missing": one.null + profile.absent(pointer), "empty": one.empty, **one.kinds}
+def _presence(profile: Profile, pointer: str, kinds: Set[str]) -> dict[str, int]:
+    """Null and absent together, since columns do not tell them apart. What is filled by its JSON type, if by several."""
+    one = profile.fields.get(pointer, NO_FIELD)
+    filled = {"filled": one.filled} if len(kinds) < 2 else one.kinds
+    return {"missing": one.null + profile.absent(pointer), "empty": one.empty, **filled}
 
 
 def _told_values(one: FieldProfile, other: FieldProfile) -> tuple[Counter[str], Counter[str]] | None:

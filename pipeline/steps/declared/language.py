@@ -54,6 +54,7 @@ def other_language(text: str, declared: Sequence[str]) -> str:
     return other if other and all(_language(half, tuple(declared)) == other for half in halves) else ""
 
 
+@lru_cache(maxsize=1024)
 def language_or_script(text: str) -> str:
     """The ISO 639-1 code of a text's language where it is long enough to tell and lingua is sure (OTHER); else its
     commonest script in lower case (`latin`, `cyrillic`; `cjk` also for kana and Hangul); nothing without letters."""

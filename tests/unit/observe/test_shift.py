@@ -94,7 +94,7 @@ def test_counts_are_those_of_the_records() -> None:
     assert set(values.counts) == {Count("a", 60, 20), Count("b", 40, 40), Count("c", 0, 30)}
     assert values.counts[0].what == "a"  # differs most
     assert values.distance == pytest.approx(0.6 - 20 / 90)
-    assert set(found(comparison, "/kind", "presence").counts) == {Count("string", 100, 90), Count("missing", 10, 30)}
+    assert set(found(comparison, "/kind", "presence").counts) == {Count("filled", 100, 90), Count("missing", 10, 30)}
 
 
 def test_quantiles_tell_how_numbers_moved() -> None:
