@@ -156,6 +156,11 @@ def test_another_language_is_found() -> None:
     assert set(one.counts) == {Count("en", 120, 60), Count("de", 0, 60)}
 
 
+def test_texts_that_became_too_short_to_tell_are_no_other_language() -> None:
+    comparison = compared(passages(ENGLISH, 120), passages(ENGLISH, 60) + passages(ENGLISH[:40], 60))
+    assert [one.aspect for one in comparison.shifted] == ["length"]
+
+
 def test_short_texts_are_told_by_their_script() -> None:
     names = [{"name": f"Ann {chr(97 + n % 26)}{chr(97 + n // 26)}"} for n in range(60)]
     others = [{"name": f"张{chr(0x4E00 + n)}"} for n in range(60)]
