@@ -179,7 +179,7 @@ def _pairs(before: Profile, now: Profile) -> Iterator[_Pair]:
 
 
 def _presence(profile: Profile, pointer: str, kinds: Set[str]) -> dict[str, int]:
-    """Null and absent together, as columns do not tell them apart; what is filled by JSON type, if there are several."""
+    """Null and absent together, as columns do not tell them apart; what is filled by JSON type, if by several."""
     one = profile.fields.get(pointer, NO_FIELD)
     filled = {"filled": one.filled} if len(kinds) < 2 else one.kinds
     return {"missing": one.null + profile.absent(pointer), "empty": one.empty, **filled}
