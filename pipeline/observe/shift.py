@@ -116,7 +116,8 @@ def compare(
     for pair, chance, p in zip(tested, chances, adjusted, strict=True):
         beyond: Verdict = "shifted" if chance.distance >= least else "slight"
         told = (chance.statistic, chance.distance, chance.p, p)
-        findings.append(_finding(pair, told, beyond if p <= alpha else "none", goal))
+        verdict = beyond if p <= alpha else "none" if chance.statistic else "few"
+        findings.append(_finding(pair, told, verdict, goal))
     for pair, one in zip(pairs, reachable, strict=True):
         if one > goal:
             distance = distance_of(pair.before, pair.now, is_ordered=pair.is_ordered)
