@@ -59,7 +59,7 @@ def _read(side: Side, schema: str) -> str:
 def _summary(found: Comparison) -> str:
     fields = len({(one.schema, one.pointer) for one in found.shifted})
     said = f"{fields} {'field' if fields == 1 else 'fields'} shifted in at least {found.least:.0%} of the documents "
-    said += f"({found.tests} tests; a false alarm in at most {found.alpha:.2g} of all comparisons)."
+    said += f"({found.tests} tests; a false alarm in at most {found.alpha * 100:.3g}% of comparisons)."
     same = [one.detectable for one in found.findings if one.verdict == "none"]
     said += f" Where none was seen, up to about {max(same):.0%} may have shifted all the same." if same else ""
     few = sum(one.verdict == "few" for one in found.findings)
@@ -67,9 +67,9 @@ def _summary(found: Comparison) -> str:
 
 
 def _table(findings: list[Finding], *, one_schema: bool) -> Table:
-    table = Table("verdict", "field", "what", "documents", "distance", "p", "before → now")
+    table = Table("verdict", "field", "what", "documents", "distance", "adjusted p", "before → now")
     for one in findings:
-        place = one.pointer or "(the record)"
+        place = one.pointer or ("(documents)" if one.aspect == "status" else "(the record)")
         table.add_row(
             cell(one.verdict, "red" if one.verdict == "shifted" else ""),
             cell(place if one_schema else f"{one.schema} {place}"),
