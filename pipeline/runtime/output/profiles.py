@@ -81,7 +81,8 @@ def _records(table: pa.Table) -> Iterator[tuple[str, JsonValue]]:
     for batch in table.to_batches(max_chunksize=_BATCH):
         ids, records = batch.column("document_id").to_pylist(), batch.column("record").to_pylist()
         for key, record in zip(ids, records, strict=True):
-            yield str(key), as_json(_decoded(record, texts) if texts else record)
+            record = as_json(record)  # before its texts are decoded, which may be deeper than a column
+            yield str(key), _decoded(record, texts) if texts else record
 
 
 def _json_texts(field: pa.Field) -> Any:
