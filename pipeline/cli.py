@@ -6,7 +6,8 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -50,6 +51,10 @@ def run(
         bool, typer.Option("--fresh", help="Start a new run although an unfinished one exists under other digests.")
     ] = False,
     again: Again = None,
+    metrics_port: Annotated[
+        str | None,
+        typer.Option(help="Serve /metrics there while it runs; 0 takes a free port.", metavar="[HOST:]PORT"),
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show the log of Ray's workers and of vLLM.")] = False,
 ) -> None:
     """Run a job: read, extract, write Parquet, commit.
@@ -76,16 +81,19 @@ def run(
     watcher = _Watcher(console)
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        with watcher.reporter.live():
+        with watcher.serving(metrics_port), watcher.reporter.live():
             manifest = flow.run(job, watcher, record=record, fresh=fresh, again=again or ())
     except KeyboardInterrupt as signalled:
-        raise typer.Exit(_interrupted(console, _command(job_path, record, again), job.output, signalled)) from None
+        raise typer.Exit(
+            _interrupted(console, _command(job_path, record, again, metrics_port), job.output, signalled)
+        ) from None
     watcher.finish(manifest)
 
 
-def _command(job_path: Path, record: str | None, again: Sequence[str] | None) -> str:
+def _command(job_path: Path, record: str | None, again: Sequence[str] | None, metrics: str | None) -> str:
     """What was typed, without --fresh: that would begin anew."""
-    flags = [*(["--record", record] if record else []), *(word for one in again or () for word in ("--again", one))]
+    flags = [*(["--record", record] if record else []), *(["--metrics-port", metrics] if metrics else [])]
+    flags += [word for one in again or () for word in ("--again", one)]
     return shlex.join(["gristmill", "run", str(job_path), *flags])
 
 
@@ -113,6 +121,22 @@ class _Watcher:
         self._run: Any = None
         self._where = ""
         self._nothing_to_do = False
+        self._server: Any = None
+
+    @contextmanager
+    def serving(self, address: str | None) -> Iterator[None]:
+        """Serve the run's metrics, if an address is given, for as long as the context is open."""
+        if address is None:
+            yield
+            return
+        from pipeline.observe.metrics.server import MetricsServer
+
+        self._server = MetricsServer(address)
+        self._console.print(f"metrics: {visible(self._server.url)}", soft_wrap=True)
+        try:
+            yield
+        finally:
+            self._server.close()
 
     def __call__(self, event: str, value: Any) -> None:
         if event == "opened":
@@ -126,7 +150,10 @@ class _Watcher:
             self._planned(value)
         elif event == "scanned":
             self._scanned(value)
-        else:
+        elif event == "numbers":
+            if self._server is not None:
+                self._server.show(value)
+        elif event == "progress":
             self.reporter.update(value)
 
     def _planned(self, plans: Any) -> None:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 
 from pipeline.compile.plans import plans_of
 from pipeline.engines import Engine
@@ -24,6 +25,7 @@ from pipeline.job import ExtractConfig, JobConfig
 from pipeline.records import Attempt, Completion, Document, Draft, Manifest, Outcome, Prompt, Sampling
 from pipeline.runtime.input import InputScan
 from pipeline.runtime.lease import Beating, held
+from pipeline.runtime.live import Live
 from pipeline.runtime.lookups import load_lookups, lookups_digest
 from pipeline.runtime.output.commit import Run, open_run
 from pipeline.runtime.output.identity import identity_of
@@ -47,7 +49,7 @@ from pipeline.steps.validate import validate
 
 Observer = Callable[[str, object], None]
 """Called with what happens: ("compared", Source), then ("done", where the run lies), if nothing is to do, or ("opened",
-Run), ("planned", Plans), ("scanned", InputScan), ("progress", Tally)."""
+Run), ("planned", Plans), ("scanned", InputScan), ("progress", Tally), ("numbers", Numbers)."""
 
 Trace = Callable[[str, object], None]
 """Called by `extract` with each step's name and what it made."""
@@ -178,7 +180,7 @@ def run(
             if identity_of(job, found, plans, looked_up, source.origin) != identity:
                 raise InputError(f"{job.input.path} is being changed while it is read. Run again when it is complete.")
         recording = record and os.path.abspath(record)
-        setup = Setup(job, plans, this_run.store, identity.run_id, recording, extract, looked_up)
+        setup = Setup(job, plans, this_run.store, identity.run_id, recording, extract, looked_up, planned.speeds)
         observe("scanned", found)
         return _finish(this_run, found, source, setup, lease, observe)
 
@@ -188,14 +190,15 @@ def _finish(
 ) -> Manifest:
     """Bring every unit to its commit record, and all of them to the manifest."""
     done = this_run.committed_units()
-    with closing(stream([unit for unit in found.units if unit.id not in done], setup)) as tallies:
+    live = Live(setup, found, len(done), partial(observe, "numbers"))
+    with closing(stream([unit for unit in found.units if unit.id not in done], setup, live)) as tallies:
         for tally in tallies:
             lease.check()
             observe("progress", tally)
     schemas = {name: plan.schema_digest for name, plan in setup.plans.items()}
     told = source.finish(this_run)
     lease.check()
-    return this_run.commit(found, schemas, told, lambda: source.check(this_run))
+    return this_run.commit(found, schemas, told, lambda: source.check(this_run), setup.speeds)
 
 
 def _nothing_to_do(where: str, manifest: Manifest, observe: Observer, record: str | None) -> Manifest:

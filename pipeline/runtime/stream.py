@@ -13,7 +13,9 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pipeline.engines import Engine
@@ -23,6 +25,7 @@ from pipeline.runtime.actors import ExtractActor
 from pipeline.runtime.cluster import check_gpus, is_alive, job_failure, start_ray
 from pipeline.runtime.fleet import Fleet
 from pipeline.runtime.input import Unit
+from pipeline.runtime.live import Live
 from pipeline.runtime.served import shared_pool
 from pipeline.runtime.setup import Setup
 from pipeline.runtime.supervise.control import Control, Look
@@ -42,8 +45,8 @@ MAX_CALLS = 64
 """Units that a process works on at once, however small they are."""
 
 
-def stream(units: Sequence[Unit], setup: Setup) -> Generator[Tally, None, None]:
-    """Process units; yields the tally so far, about once a second and at the end.
+def stream(units: Sequence[Unit], setup: Setup, live: Live | None = None) -> Generator[Tally, None, None]:
+    """Process units; yields the tally so far, about once a second and at the end. `live` hears of more, now and then.
 
     When it is interrupted or closed, documents in flight get `safety.drain_seconds`, and what is finished is saved.
 
@@ -58,13 +61,19 @@ def stream(units: Sequence[Unit], setup: Setup) -> Generator[Tally, None, None]:
 
     start_ray()
     pilots = choose(units, setup.job.pilot.documents, setup.job.pilot.seed)
-    control = _control(pilots, setup)
+    control = _control(pilots, setup, live)
     try:
         for backend in sorted({setup.backend_of(unit.schema) for unit in units}):
             share = [unit for unit in units if setup.backend_of(unit.schema) == backend]
             tried = [pilot for pilot in pilots if setup.backend_of(pilot[0].schema) == backend]
-            yield from _turn(_rows(share, tried), share, setup, backend, control)
+            with closing(_turn(_rows(share, tried), share, setup, backend, control)) as looks:
+                for look in looks:
+                    if live is not None and live.due():
+                        live.show(look, partial(_ask, control, "by_label"))
+                    yield Tally.from_json(look.total)
         look = _look(control)
+        if live is not None:
+            live.show(look, partial(_ask, control, "by_label"))
     finally:
         ray.kill(control)
     yield Tally.from_json(look.total)
@@ -74,7 +83,7 @@ def stream(units: Sequence[Unit], setup: Setup) -> Generator[Tally, None, None]:
 
 def _turn(
     rows: Sequence[dict[str, str]], units: Sequence[Unit], setup: Setup, backend: str, control: Any
-) -> Iterator[Tally]:
+) -> Generator[Look, None, None]:
     """The units of one back end."""
     fleet: Fleet | None = None
     pool: Engine | None = None
@@ -93,7 +102,9 @@ def _turn(
             fleet.close()
 
 
-def _follow(running: _Running, setup: Setup, control: Any, fleet: Fleet | None, units: int) -> Iterator[Tally]:
+def _follow(
+    running: _Running, setup: Setup, control: Any, fleet: Fleet | None, units: int
+) -> Generator[Look, None, None]:
     before = _look(control).done_units
     try:
         while not running.finished.wait(POLL_SECONDS):
@@ -101,7 +112,7 @@ def _follow(running: _Running, setup: Setup, control: Any, fleet: Fleet | None, 
             _check(look, setup)
             if fleet is not None:
                 fleet.tend(tail=units - (look.done_units - before) <= 2 * setup.processes)
-            yield Tally.from_json(look.total)
+            yield look
     except (KeyboardInterrupt, GeneratorExit):
         control.drain.remote()
         running.finished.wait(setup.job.safety.drain_seconds)
@@ -149,7 +160,7 @@ def _check(look: Look, setup: Setup) -> None:
         )
 
 
-def _control(pilots: Sequence[Pilot], setup: Setup) -> Any:
+def _control(pilots: Sequence[Pilot], setup: Setup, live: Live | None) -> Any:
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -159,20 +170,25 @@ def _control(pilots: Sequence[Pilot], setup: Setup) -> Any:
     # On the node of the driver, whose death ends the job anyway.
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     kind = ray.remote(num_cpus=0, scheduling_strategy=here)(Control)
-    return kind.remote(setup.job.stop_if, expected, is_alive)
+    return kind.remote(setup.job.stop_if, expected, is_alive, labels=live.labels if live is not None else None)
 
 
 def _look(control: Any) -> Look:
+    found: Look = _ask(control, "look")
+    return found
+
+
+def _ask(control: Any, name: str) -> Any:
+    """What the control's method of this name says."""
     import ray
 
     try:
-        found: Look = ray.get(control.look.remote(), timeout=CONTROL_SECONDS)
+        return ray.get(getattr(control, name).remote(), timeout=CONTROL_SECONDS)
     except ray.exceptions.RayError as error:
         raise EngineError(
             f"the job's control process does not answer ({type(error).__name__}): is the node of the driver out of "
             "memory? What was committed and saved is kept: run the same command to continue."
         ) from error
-    return found
 
 
 def _rows(units: Sequence[Unit], pilots: Sequence[Pilot]) -> list[dict[str, str]]:
