@@ -126,7 +126,9 @@ class _Watcher:
             self._planned(value)
         elif event == "scanned":
             self._scanned(value)
-        else:
+        elif event == "warned":
+            self._console.print(f"warning: {visible(value)}", style="yellow", soft_wrap=True)
+        elif event == "progress":
             self.reporter.update(value)
 
     def _planned(self, plans: Any) -> None:

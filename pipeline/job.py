@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, JsonValue, StringConstraints, model_validator
 
 from pipeline.jobhttp import HttpConfig, check_patience
-from pipeline.jobplacement import PilotConfig, PlacementConfig, SafetyConfig, StopConfig, Strict
+from pipeline.jobplacement import EventsConfig, PilotConfig, PlacementConfig, SafetyConfig, StopConfig, Strict
 from pipeline.jobpolicy import disagreements, with_attempts, with_policy
 
 EMBEDDED_MODEL = "embedded"
@@ -218,8 +218,7 @@ class WorkConfig(ExtractConfig):
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
-        found = list(disagreements(self.engine, self.engines, self.retry, self.sampling.max_tokens))
-        if found:
+        if found := list(disagreements(self.engine, self.engines, self.retry, self.sampling.max_tokens)):
             raise ValueError("; ".join(found))
         return self
 
@@ -241,6 +240,7 @@ class JobConfig(WorkConfig):
     safety: SafetyConfig = SafetyConfig()
     pilot: PilotConfig = PilotConfig()
     stop_if: StopConfig = StopConfig()
+    events: EventsConfig = EventsConfig()
     slot: str = ""
 
     @model_validator(mode="after")
