@@ -6,8 +6,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,6 +35,14 @@ Again = Annotated[
     typer.Option(help="Incremental runs: take these again: rejected, degraded, engine (made by another), all."),
 ]
 
+Record = Annotated[str | None, typer.Option(help="Save every completion in this directory, for a `recorded` engine.")]
+Fresh = Annotated[
+    bool, typer.Option("--fresh", help="Start a new run although an unfinished one exists under other digests.")
+]
+MetricsPort = Annotated[
+    str | None, typer.Option(help="Serve /metrics there while it runs; 0 takes a free port.", metavar="[HOST:]PORT")
+]
+
 INTERRUPTED = 130
 TERMINATED = 143
 LOG_WIDTH = 120
@@ -44,17 +51,10 @@ LOG_WIDTH = 120
 @app.command()
 def run(
     job_path: JobPath,
-    record: Annotated[
-        str | None, typer.Option(help="Save every completion in this directory, for a `recorded` engine.")
-    ] = None,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Start a new run although an unfinished one exists under other digests.")
-    ] = False,
+    record: Record = None,
+    fresh: Fresh = False,
     again: Again = None,
-    metrics_port: Annotated[
-        str | None,
-        typer.Option(help="Serve /metrics there while it runs; 0 takes a free port.", metavar="[HOST:]PORT"),
-    ] = None,
+    metrics_port: MetricsPort = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show the log of Ray's workers and of vLLM.")] = False,
 ) -> None:
     """Run a job: read, extract, write Parquet, commit.
@@ -70,6 +70,7 @@ def run(
     """
     from pipeline import flow
     from pipeline.jobfile import load_job
+    from pipeline.observe.metrics.server import serving
     from pipeline.runtime.since import AGAIN
 
     if verbose:
@@ -81,12 +82,11 @@ def run(
     watcher = _Watcher(console)
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        with watcher.serving(metrics_port), watcher.reporter.live():
+        with serving(metrics_port, watcher.say) as watcher.metrics, watcher.reporter.live():
             manifest = flow.run(job, watcher, record=record, fresh=fresh, again=again or ())
     except KeyboardInterrupt as signalled:
-        raise typer.Exit(
-            _interrupted(console, _command(job_path, record, again, metrics_port), job.output, signalled)
-        ) from None
+        command = _command(job_path, record, again, metrics_port)
+        raise typer.Exit(_interrupted(console, command, job.output, signalled)) from None
     watcher.finish(manifest)
 
 
@@ -121,22 +121,10 @@ class _Watcher:
         self._run: Any = None
         self._where = ""
         self._nothing_to_do = False
-        self._server: Any = None
+        self.metrics: Any = None
 
-    @contextmanager
-    def serving(self, address: str | None) -> Iterator[None]:
-        """Serve the run's metrics, if an address is given, for as long as the context is open."""
-        if address is None:
-            yield
-            return
-        from pipeline.observe.metrics.server import MetricsServer
-
-        self._server = MetricsServer(address)
-        self._console.print(f"metrics: {visible(self._server.url)}", soft_wrap=True)
-        try:
-            yield
-        finally:
-            self._server.close()
+    def say(self, words: str) -> None:
+        self._console.print(visible(words), soft_wrap=True)
 
     def __call__(self, event: str, value: Any) -> None:
         if event == "opened":
@@ -145,14 +133,15 @@ class _Watcher:
             self._where, self._nothing_to_do = value, True
         elif event == "compared":
             if told := value.told():
-                self._console.print(visible(told), soft_wrap=True)
+                self.say(told)
         elif event == "planned":
             self._planned(value)
         elif event == "scanned":
             self._scanned(value)
         elif event == "numbers":
-            if self._server is not None:
-                self._server.show(value)
+            self.metrics.show(value)
+        elif event == "warned":
+            self._console.print(f"warning: {visible(value)}", style="yellow", soft_wrap=True)
         elif event == "progress":
             self.reporter.update(value)
 

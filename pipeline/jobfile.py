@@ -36,7 +36,10 @@ def load_job(path: str | Path) -> JobConfig:
     path = Path(path)
     job = read_work(_read_yaml(path), path.parent, JobConfig, str(path))
     where = job.input.model_copy(update={"path": _relative_to(path.parent, job.input.path)})
-    return job.model_copy(update={"input": where, "output": _relative_to(path.parent, job.output)})
+    lines = job.events.path and _relative_to(path.parent, job.events.path)
+    events = job.events.model_copy(update={"path": lines})
+    output = _relative_to(path.parent, job.output)
+    return job.model_copy(update={"input": where, "output": output, "events": events})
 
 
 def read_work(data: dict[str, Any], base: Path, model: type[Work], where: str) -> Work:

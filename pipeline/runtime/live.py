@@ -5,7 +5,6 @@ Nothing here can end a job. What fails is told once.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -20,16 +19,13 @@ from pipeline.runtime.ray_metrics import EXPORT_SECONDS, RayMetrics
 from pipeline.runtime.setup import Setup
 from pipeline.runtime.supervise.control import Look
 
-Listener = Callable[[Numbers], object]
-
-_LOG = logging.getLogger(__name__)
-
 
 class Live:
-    """The numbers of one run. `done_units` are those that were committed before; `listen` is called with Numbers."""
+    """The numbers of one run. `done_units` are those that were committed before; `tell` is called with ("numbers",
+    Numbers), and with ("warned", words)."""
 
-    def __init__(self, setup: Setup, found: InputScan, done_units: int, listen: Listener) -> None:
-        self._setup, self._found, self._done, self._listen = setup, found, done_units, listen
+    def __init__(self, setup: Setup, found: InputScan, done_units: int, tell: Callable[[str, object], object]) -> None:
+        self._setup, self._found, self._done, self._tell = setup, found, done_units, tell
         self.labels = SchemaLabels.of_run(
             found.schema_counts, {name: plan.schema_digest for name, plan in setup.plans.items()}
         )
@@ -38,21 +34,19 @@ class Live:
         self._told = False
         self._ray = RayMetrics()
 
-    def due(self) -> bool:
-        """Whether it is time for new numbers."""
-        return time.monotonic() >= self._next
-
-    def show(self, look: Look, ask: Callable[[], Mapping[str, Any]]) -> None:
-        """Make the numbers of now. `ask` gives the JSON of the tally of each label so far."""
+    def show(self, look: Look, ask: Callable[[], Mapping[str, Any]], *, now: bool = False) -> None:
+        """Make the numbers of this moment, if it is time or `now`. `ask` gives the JSON of each label's tally so far."""
+        if not now and time.monotonic() < self._next:
+            return
         self._next = time.monotonic() + EXPORT_SECONDS
         try:
             numbers = self._numbers(look, {name: Tally.from_json(one) for name, one in ask().items()})
-            self._listen(numbers)
+            self._tell("numbers", numbers)
             self._ray.export(families_of(numbers))
         except Exception as error:  # a run is worth more than its metrics
             if not self._told:
-                _LOG.warning("the run's metrics are not up to date (%r); the run goes on", error)
-            self._told = True
+                self._told = True
+                self._tell("warned", f"the run's metrics are not up to date ({error!r}); the run goes on")
 
     def _numbers(self, look: Look, tallies: Mapping[str, Tally]) -> Numbers:
         import ray

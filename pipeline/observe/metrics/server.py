@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from pipeline.errors import JobFileError
@@ -11,6 +13,31 @@ from pipeline.observe.metrics.text import registry_of
 
 LOCALHOST = "127.0.0.1"
 MAX_PORT = 65535
+
+
+@contextmanager
+def serving(address: str | None, say: Callable[[str], None]) -> Iterator[MetricsServer | NoServer]:
+    """Serve, if there is an address, for as long as the context is open, and say where.
+
+    Raises:
+        JobFileError: as `MetricsServer`.
+    """
+    if address is None:
+        yield NoServer()
+        return
+    server = MetricsServer(address)
+    say(f"metrics: {server.url}")
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+class NoServer:
+    """Stands in where nobody asks for metrics."""
+
+    def show(self, numbers: Numbers) -> None:
+        """Nothing happens."""
 
 
 class MetricsServer:

@@ -87,10 +87,8 @@ class Run:
         self._check_files(gathered, there)
         with writing(f"the manifest of {self.where}"):
             sweep(self.store, there, {file["path"] for file in manifest.files})
-            reports = {
-                "duplicates": self._report_duplicates(gathered),
-                "metrics": write_metrics(self.store, manifest, gathered, found.schema_counts, speeds),
-            }
+            metrics = write_metrics(self.store, manifest, gathered, found.schema_counts, speeds)
+            reports = {"duplicates": self._report_duplicates(gathered), "metrics": metrics}
             manifest = dataclasses.replace(manifest, totals={**manifest.totals, **reports})
             last_look()
             publish(self.store, MANIFEST, {**_members(manifest), "attempt": uuid.uuid4().hex})

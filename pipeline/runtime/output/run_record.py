@@ -107,12 +107,15 @@ def versions() -> dict[str, str]:
 
 
 def _job(job: JobConfig) -> tuple[dict[str, Any], list[str]]:
-    """The job without what may be secret, and the names of that: all of an engine's environment, and whatever is named
-    like a secret."""
+    """The job without what may be secret, and the names of that: all of an engine's environment, patterns of what
+    events hide, and whatever is named like a secret."""
     kept: dict[str, Any] = job.model_dump(mode="json", by_alias=True)
     lacks = []
     for place, engine in {"engine": kept["engine"], **{f"engines.{k}": v for k, v in kept["engines"].items()}}.items():
         lacks += [f"{place}.environment.{name}" for name in engine.get("environment", {})]
         engine |= {"environment": {}} if "environment" in engine else {}
+    if kept["events"]["redact"]:  # a pattern may be the very secret that it is to hide
+        kept["events"]["redact"] = []
+        lacks.append("events.redact")
     kept, names = without_secrets(kept)
     return kept, lacks + names

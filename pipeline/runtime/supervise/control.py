@@ -49,6 +49,7 @@ class Look:
     `unit_deaths` those since a unit was last committed; a process that dies with its node is in none of them. `reasons`
     are the last words of processes, oldest first. `idle_seconds` is the time since a document came to an end, or a unit
     was committed, anywhere. `stopped` has schemas that `stop_if` stopped, with the reason. `poison` counts documents.
+    `warnings` are what processes have to tell that ends nothing, oldest first.
     """
 
     total: dict[str, Any]
@@ -60,6 +61,7 @@ class Look:
     idle_seconds: float
     reasons: tuple[str, ...]
     stopped: dict[str, str]
+    warnings: tuple[str, ...] = ()
 
 
 def _always(_node: str) -> bool:
@@ -100,6 +102,7 @@ class Control:
         self._counts: dict[str, Counts] = {}
         self._stopped: dict[str, str] = {}
         self._reasons: deque[str] = deque(maxlen=REASONS)
+        self._warnings: list[str] = []
         self._done_units = 0
         self._moved = now()
         self._drain = False
@@ -177,11 +180,17 @@ class Control:
             idle_seconds=self._now() - self._moved,
             reasons=tuple(self._reasons),
             stopped=dict(self._stopped),
+            warnings=tuple(self._warnings),
         )
 
     def by_label(self) -> dict[str, dict[str, Any]]:
         """The JSON of the tally of each label so far, as `look` has that of all."""
         return {label: tally.to_json() for label, tally in self._by_label.items()}
+
+    def warn(self, words: str) -> None:
+        """Something that a person should hear of, and that ends nothing."""
+        if len(self._warnings) < REASONS and words[:REASON_LENGTH] not in self._warnings:
+            self._warnings.append(words[:REASON_LENGTH])
 
     def open_in(self, process: str) -> frozenset[str]:
         """What a process has open."""
