@@ -26,6 +26,7 @@ from pipeline.observe.events.line import Hook
 from pipeline.records import Completion, Document, Draft, Manifest, Outcome, Prompt, Sampling
 from pipeline.runtime.input import InputScan
 from pipeline.runtime.lease import Beating, held
+from pipeline.runtime.live import Live
 from pipeline.runtime.lookups import load_lookups, lookups_digest
 from pipeline.runtime.output.commit import Run, open_run
 from pipeline.runtime.output.identity import identity_of
@@ -51,7 +52,8 @@ from pipeline.steps.validate import validate
 
 Observer = Callable[[str, object], None]
 """Called with what happens: ("compared", Source), then ("done", where the run lies), if nothing is to do, or ("opened",
-Run), ("planned", Plans), ("scanned", InputScan), ("progress", Tally); ("warned", words) at any time."""
+Run), ("planned", Plans), ("scanned", InputScan), ("progress", Tally), ("numbers", Numbers); ("warned", words) at any
+time."""
 
 Trace = Callable[[str, object], None]
 """Called by `extract` with each step's name and what it made."""
@@ -195,7 +197,8 @@ def _run(job: JobConfig, observe: Told, record: str | None, fresh: bool, again: 
             if identity_of(job, found, plans, looked_up, source.origin) != identity:
                 raise InputError(f"{job.input.path} is being changed while it is read. Run again when it is complete.")
         recording = record and os.path.abspath(record)
-        setup = Setup(job, plans, this_run.store, identity.run_id, recording, extract, looked_up, hook=observe.hook)
+        where = (this_run.store, identity.run_id, recording)
+        setup = Setup(job, plans, *where, extract, looked_up, planned.speeds, hook=observe.hook)
         observe("scanned", found)
         return _finish(this_run, found, source, setup, lease, observe)
 
@@ -206,14 +209,15 @@ def _finish(
     """Bring every unit to its commit record, and all of them to the manifest."""
     done = this_run.committed_units()
     left = [unit for unit in found.units if unit.id not in done]
-    with closing(stream(left, setup, partial(observe, "looked"))) as tallies:
+    live = Live(setup, found, len(done), observe)
+    with closing(stream(left, setup, partial(observe, "looked"), live)) as tallies:
         for tally in tallies:
             lease.check()
             observe("progress", tally)
     schemas = {name: plan.schema_digest for name, plan in setup.plans.items()}
     told = source.finish(this_run)
     lease.check()
-    return this_run.commit(found, schemas, told, lambda: source.check(this_run))
+    return this_run.commit(found, schemas, told, lambda: source.check(this_run), setup.speeds)
 
 
 def _nothing_to_do(where: str, manifest: Manifest, observe: Observer, record: str | None) -> Manifest:

@@ -11,6 +11,7 @@ from typing import Any
 from pipeline.job import JobConfig
 from pipeline.observe.events.line import Hook
 from pipeline.observe.events.log import OFF, Log
+from pipeline.observe.metrics.numbers import Speeds
 from pipeline.records import Document, Outcome
 from pipeline.runtime.bundles import all_gpus
 from pipeline.runtime.lookups import Digests
@@ -24,8 +25,9 @@ Extract = Callable[..., Coroutine[Any, Any, Outcome]]
 @dataclass(frozen=True)
 class Setup:
     """It travels to workers, so it holds no documents, and of `lookups` only the digests, by which they check what they
-    load. `store` is the run's directory, `record` where completions are saved, `session` tells this command from others
-    that work or worked on the run. `hook` sees each event before it is written."""
+    load. `store` is the run's directory, `record` where completions are saved, `speeds` what the trials of schemas
+    measured, `session` tells this command from others that work or worked on the run. `hook` sees each event before it
+    is written."""
 
     job: JobConfig
     plans: Mapping[str, DecodingPlan]
@@ -34,6 +36,7 @@ class Setup:
     record: str | None
     extract: Extract
     lookups: Digests = field(default_factory=dict)
+    speeds: Speeds = field(default_factory=dict)
     session: str = field(default_factory=lambda: uuid.uuid4().hex)
     hook: Hook | None = None
 

