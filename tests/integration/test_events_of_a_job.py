@@ -16,14 +16,13 @@ from tests.integration.test_sampler_job import rows_of
 pytestmark = pytest.mark.usefixtures("ray_cluster")
 
 
-def mask(event: dict[str, Any]) -> dict[str, Any]:
-    return {**event, "team": "blue"}
-
-
 @pytest.mark.parametrize("placement", [{"kind": "local"}, {"kind": "actors"}], ids=["local", "actors"])
 def test_lines_and_tables_tell_the_same(
     documents: list[dict[str, Any]], make_job: MakeJob, tmp_path: Path, placement: dict[str, Any]
 ) -> None:
+    def mask(event: dict[str, Any]) -> dict[str, Any]:
+        return {**event, "team": "blue"}
+
     faults = [{"kind": "die", "share": 0.02}, {"kind": "empty", "share": 0.1}]
     job = make_job(
         documents[:60], engine={"faults": faults}, placement=placement, events={"path": str(tmp_path / "logs")}

@@ -29,6 +29,7 @@ pytestmark = [
 ]
 
 MONITORING = Path(__file__).resolve().parents[2] / "monitoring"
+SCHEMA = "package@1"
 PATIENCE = 60.0
 """Ray's agent hears of its processes' metrics every 10 s."""
 
@@ -50,7 +51,7 @@ class Prometheus:
         config["global"] = {"scrape_interval": "1s", "evaluation_interval": "1s"}
         (rules,) = config["rule_files"]
         text = (MONITORING / rules).read_text(encoding="utf-8")
-        (folder / "rules.yml").write_text(re.sub(r"interval: \d+[sm]", "interval: 1s", text), encoding="utf-8")
+        (folder / "rules.yml").write_text(re.sub(r"(interval|for): \d+[sm]", r"\1: 1s", text), encoding="utf-8")
         config["rule_files"] = ["rules.yml"]
         of_run, of_ray = config["scrape_configs"]
         of_run["static_configs"] = [{"targets": [self.run]}]
@@ -120,9 +121,10 @@ def prometheus(tmp_path: Path, port: int) -> Iterator[Prometheus]:
 
 
 def watched(documents: list[dict[str, Any]], make_job: MakeJob, port: int, after: Any) -> Manifest:
-    """Run a job that takes some seconds, of which some answers are no JSON; `after` is called while it is served."""
-    engine = {"token_seconds": 0.01, "max_num_seqs": 8, "faults": [{"kind": "prose", "share": 0.2}]}
-    job = make_job(documents[:120], "watched", engine=engine, placement={"unit_documents": 20})
+    """Run a job that takes some seconds, many of whose answers are cut; `after` is called while it is served."""
+    rows = [row for row in documents if row["schema"] == SCHEMA][:120]
+    engine = {"token_seconds": 0.01, "max_num_seqs": 8, "faults": [{"kind": "truncate", "share": 0.3}]}
+    job = make_job(rows, "watched", engine=engine, placement={"unit_documents": 20})
     told: list[str] = []
     with serving(f"127.0.0.1:{port}", told.append) as server:
         manifest = run(job, lambda name, value: server.show(value) if name == "numbers" else None)
@@ -147,8 +149,7 @@ def test_prometheus_sees_a_run_while_it_runs_and_its_alerts_fire(
         for one in prometheus.ask(f'gristmill_documents_total{{instance="{prometheus.run}", status="valid"}}[5m]')
         for _, value in one["values"]
     }
-    assert len(seen) > 2, "it was scraped only at its end"
-    assert {one["labels"]["schema"] for one in firing(prometheus)} <= {"receipt@1", "advisory@1", "package@1"}
+    assert len(seen) > 1, "it was scraped only at its end"
     names = {one["metric"]["__name__"] for one in prometheus.ask('{__name__=~".*gristmill.*", instance!=""}')}
     assert not [name for name in names if not name.startswith("gristmill_")]
     assert {one["metric"]["job"] for one in prometheus.ask("last_over_time(gristmill_run_units[5m])")} == {"watched"}
@@ -156,12 +157,14 @@ def test_prometheus_sees_a_run_while_it_runs_and_its_alerts_fire(
 
 
 def firing(prometheus: Prometheus) -> list[dict[str, Any]]:
-    """The alerts of the answers that a grammar in force should have excluded."""
+    """Whether Prometheus tells of the cut answers."""
     alerts = prometheus.told("alerts")["alerts"]
     return [
         one
         for one in alerts
-        if one["state"] == "firing" and one["labels"]["alertname"] == "GristmillConstraintNotInForce"
+        if one["state"] == "firing"
+        and one["labels"]["alertname"] == "GristmillTruncationJump"
+        and (one["labels"]["job"], one["labels"]["schema"]) == ("watched", SCHEMA)
     ]
 
 
