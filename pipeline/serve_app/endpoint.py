@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ class EndpointDeployment:
         by_name = {plan.name: plan for plan in plans}
         lookups = load_lookups(config)
         self._service = Service(ServeEngine(pool, online=True), by_name, config, config.online, inline, lookups)
+        self._exporting = asyncio.create_task(self._service.counts.export(), name="exporting metrics")
 
     def __serve_build_asgi_app__(self) -> FastAPI:
         return build_web(self._service)
