@@ -27,13 +27,20 @@ _Waiting = tuple[dict[str, Any], dict[str, Any]] | threading.Event
 
 
 class Log:
-    """The events of one process. `origin` are the members of each line that tell job, run and process."""
+    """The events of one process. `origin` are the members of each line that tell job, run and process. `tell` is
+    called, in any thread, with what `trouble` gives, for who does not ask."""
 
-    def __init__(self, config: EventsConfig, origin: dict[str, str], hook: Hook | None = None) -> None:
+    def __init__(
+        self,
+        config: EventsConfig,
+        origin: dict[str, str],
+        hook: Hook | None = None,
+        tell: Callable[[str], None] = lambda _words: None,
+    ) -> None:
         self.on = config.path is not None
         self._text = config.text
         self._origin = origin
-        self._hook = hook
+        self._hook, self._tell = hook, tell
         self._redact: Callable[[str], str] = redactor(config.redact) if self.on else str
         stem = f"{origin['job']}-{origin['run'] or 'no-run'}-{origin['process']}"
         self._segments = Segments(Path(config.path or "."), stem, config.max_bytes, config.keep)
@@ -120,12 +127,15 @@ class Log:
         return True
 
     def _lose(self, error: Exception) -> None:
+        where = f"{self._origin['process']}: {type(error).__name__}: {error}"[:_MAX_WORDS]
+        words = f"events are lost (the work goes on): {where}"
         with self._lock:
+            first = not self._lost
             self._why = type(error).__name__
-            if not self._lost:
-                where = f"{self._origin['process']}: {type(error).__name__}: {error}"[:_MAX_WORDS]
-                self._told = f"events are lost (the run goes on): {where}"
+            self._told = words if first else self._told
             self._lost += 1
+        if first:
+            self._tell(words)
 
     def _confess(self) -> None:
         """Say in the log itself what it lacks."""
