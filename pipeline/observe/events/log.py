@@ -50,6 +50,7 @@ class Log:
         self._why = ""
         self._lock = threading.Lock()
         self._told = ""
+        self._late: threading.Event | None = None
         self._ended = threading.Event()
         if self.on:
             threading.Thread(target=self._run, name="events", daemon=True).start()
@@ -70,15 +71,19 @@ class Log:
             self._lose(error)
 
     def flush(self, seconds: float = FLUSH_SECONDS) -> bool:
-        """Wait until all that happened before is written; whether that is so."""
+        """Wait until all that happened before is written; whether that is so. Who waited in vain is not made to wait
+        again before it is."""
         if not self.on:
             return True
+        if self._late is not None and not self._late.is_set():
+            return False
         done = threading.Event()
         try:
-            self._queue.put(done, timeout=seconds)
+            self._queue.put_nowait(done)
         except Full:
             return False
-        return done.wait(seconds)
+        self._late = None if done.wait(seconds) else done
+        return self._late is None
 
     def close(self) -> None:
         """Write what waits, and write nothing more."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +208,8 @@ def test_a_disk_that_hangs_holds_nobody_up(tmp_path: Path) -> None:
     assert not log.flush(0.01)
     assert "Full" in log.trouble()
     go.set()
+    while not log.flush():
+        time.sleep(0.01)
     log.close()
     lines = lines_of(tmp_path)
     lost = sum(line["count"] for line in lines if line["event"] == "events_lost")
@@ -234,3 +237,21 @@ def test_the_next_process_of_a_name_goes_on_after_a_line_that_its_death_tore(tmp
         file.write(b'{"n":')
     Segments(tmp_path, "s", most=1000, keep=2).append(b'{"n":2}\n')
     assert (tmp_path / "s.000001.jsonl").read_bytes() == b'{"n":1}\n{"n":\n{"n":2}\n'
+
+
+def test_who_waited_for_a_disk_in_vain_is_not_made_to_wait_again(tmp_path: Path) -> None:
+    go = threading.Event()
+
+    def hook(event: dict[str, Any]) -> dict[str, Any]:
+        go.wait()
+        return event
+
+    log = Log(EventsConfig(path=str(tmp_path)), ORIGIN, hook)
+    log.write("run_started")
+    assert not log.flush(0.01)
+    assert not log.flush(float("inf"))  # it would not come back
+    go.set()
+    while not log.flush():
+        time.sleep(0.01)
+    log.close()
+    assert len(lines_of(tmp_path)) == 1
