@@ -214,6 +214,7 @@ class WorkConfig(ExtractConfig):
     schemas: str = "schemas"
     engine: EngineConfig
     engines: dict[EngineName, EngineConfig] = Field(default_factory=dict)
+    events: EventsConfig = EventsConfig()
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
@@ -239,7 +240,6 @@ class JobConfig(WorkConfig):
     safety: SafetyConfig = SafetyConfig()
     pilot: PilotConfig = PilotConfig()
     stop_if: StopConfig = StopConfig()
-    events: EventsConfig = EventsConfig()
     slot: str = ""
 
     @model_validator(mode="after")

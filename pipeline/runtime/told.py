@@ -40,7 +40,7 @@ class Told:
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         if error is not None:
-            self._failed(error)
+            self._safely(self._failed, error)
         self._log.flush()
         self._warn(self._log.trouble())
         self._log.close()
@@ -48,13 +48,20 @@ class Told:
     def __call__(self, event: str, value: Any) -> None:
         """Something happened: see `flow.Observer`."""
         if event == "looked":
-            self._looked(value)
+            self._safely(self._looked, value)
         elif event == "committed":
-            self._committed(value)
+            self._safely(self._committed, value)
         else:
-            self._heard(event, value)
+            self._safely(self._heard, event, value)
             self._observe(event, value)
         self._warn(self._log.trouble())
+
+    def _safely(self, tell: Callable[..., None], *happened: Any) -> None:
+        """What is told for the log alone must not end a run."""
+        try:
+            tell(*happened)
+        except Exception as error:
+            self._warn(f"events are lost (the work goes on): driver: {type(error).__name__}: {error}")
 
     def _heard(self, event: str, value: Any) -> None:
         if event == "opened":

@@ -8,6 +8,7 @@ What a kill loses is what was not saved: `safety.save_seconds` and `safety.save_
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
@@ -186,7 +187,8 @@ class UnitWorker:
         if self.events.on:
             await self._offload(self.events.flush)
             if words := self.events.trouble():
-                await self._calls.warn(words)
+                with contextlib.suppress(EngineError):  # nobody is there to hear it, which others find out
+                    await self._calls.warn(words)
 
     def _finish(self, batch: Batch, row: int, outcome: Outcome) -> None:
         batch.finished[row] = outcome

@@ -15,6 +15,7 @@ from pipeline.engines.busy import EngineBusyError
 from pipeline.errors import EngineError, JobFileError, SchemaError
 from pipeline.flow import extract
 from pipeline.job import ExtractConfig, InputConfig, WorkConfig
+from pipeline.observe.events.log import OFF
 from pipeline.records import Document, JsonValue
 from pipeline.runtime.input.documents import document
 from pipeline.runtime.input.formats import MISSING, Row
@@ -75,6 +76,7 @@ class Service:
         self.plans = dict(plans)
         self.admission = Admission(online.in_flight)
         self.counts = Counts(config.name if isinstance(config, WorkConfig) else SOURCE, self.plans)
+        self.events = OFF
         self._config = config.model_copy(update={"retry": retry.model_copy(update={"deadline_seconds": seconds})})
         self._engine, self._inline, self._lookups, self._seconds = engine, inline, lookups, seconds
         self._sick_until = 0.0
@@ -151,6 +153,7 @@ class Service:
         if outcome.attempts and not blames_engine(outcome):
             self._sick_until = 0.0
         self.counts.outcome(outcome, plan, inline=not isinstance(asked.schema, str))
+        self.events.outcome(outcome)
         return Answer(outcome)
 
     async def _plan(self, asked: Asked) -> DecodingPlan:

@@ -12,8 +12,8 @@ ALWAYS = {
     "event": "one of the names below",
     "level": "`info`, `warning`, `error`",
     "job": "the job's name",
-    "run": "the run's id",
-    "process": "`driver`, `extract-…` (a process that extracts), `engine-…` (one that holds an engine)",
+    "run": "the run's id; empty for an endpoint, and of a command that failed before there was one",
+    "process": "`driver`, `extract-…` (a process that extracts), `engine-…` (one that holds an engine), `endpoint-…`",
     "seq": "counts the lines of the process since it began: a gap is a line that was lost, or that the hook took out",
 }
 """Members of every line."""

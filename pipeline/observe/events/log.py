@@ -27,13 +27,20 @@ _Waiting = tuple[dict[str, Any], dict[str, Any]] | threading.Event
 
 
 class Log:
-    """The events of one process. `origin` are the members of each line that tell job, run and process."""
+    """The events of one process. `origin` are the members of each line that tell job, run and process. `tell` is
+    called, in any thread, with what `trouble` gives, for who does not ask."""
 
-    def __init__(self, config: EventsConfig, origin: dict[str, str], hook: Hook | None = None) -> None:
+    def __init__(
+        self,
+        config: EventsConfig,
+        origin: dict[str, str],
+        hook: Hook | None = None,
+        tell: Callable[[str], None] = lambda _words: None,
+    ) -> None:
         self.on = config.path is not None
         self._text = config.text
         self._origin = origin
-        self._hook = hook
+        self._hook, self._tell = hook, tell
         self._redact: Callable[[str], str] = redactor(config.redact) if self.on else str
         stem = f"{origin['job']}-{origin['run'] or 'no-run'}-{origin['process']}"
         self._segments = Segments(Path(config.path or "."), stem, config.max_bytes, config.keep)
@@ -43,6 +50,7 @@ class Log:
         self._why = ""
         self._lock = threading.Lock()
         self._told = ""
+        self._late: threading.Event | None = None
         self._ended = threading.Event()
         if self.on:
             threading.Thread(target=self._run, name="events", daemon=True).start()
@@ -63,15 +71,19 @@ class Log:
             self._lose(error)
 
     def flush(self, seconds: float = FLUSH_SECONDS) -> bool:
-        """Wait until all that happened before is written; whether that is so."""
+        """Wait until all that happened before is written; whether that is so. Who waited in vain is not made to wait
+        again before it is."""
         if not self.on:
             return True
+        if self._late is not None and not self._late.is_set():
+            return False
         done = threading.Event()
         try:
-            self._queue.put(done, timeout=seconds)
+            self._queue.put_nowait(done)
         except Full:
             return False
-        return done.wait(seconds)
+        self._late = None if done.wait(seconds) else done
+        return self._late is None
 
     def close(self) -> None:
         """Write what waits, and write nothing more."""
@@ -120,12 +132,15 @@ class Log:
         return True
 
     def _lose(self, error: Exception) -> None:
+        where = f"{self._origin['process']}: {type(error).__name__}: {error}"[:_MAX_WORDS]
+        words = f"events are lost (the work goes on): {where}"
         with self._lock:
+            first = not self._lost
             self._why = type(error).__name__
-            if not self._lost:
-                where = f"{self._origin['process']}: {type(error).__name__}: {error}"[:_MAX_WORDS]
-                self._told = f"events are lost (the run goes on): {where}"
+            self._told = words if first else self._told
             self._lost += 1
+        if first:
+            self._tell(words)
 
     def _confess(self) -> None:
         """Say in the log itself what it lacks."""

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+_MODE = 0o640
+"""Ids, and texts if asked for, are for the group at most."""
 
 
 class Segments:
@@ -53,13 +55,13 @@ class Segments:
     def _open(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._number = max(self._numbers(), default=1)
-        self._file = os.open(self._path(self._number), _FLAGS, 0o644)
+        self._file = os.open(self._path(self._number), _FLAGS, _MODE)
         self._torn = not _ends_a_line(self._path(self._number))
 
     def _next(self) -> None:
         self.close()
         self._number += 1
-        self._file = os.open(self._path(self._number), _FLAGS, 0o644)
+        self._file = os.open(self._path(self._number), _FLAGS, _MODE)
         self._torn = False
         for number in self._numbers():
             if number <= self._number - self._keep:
