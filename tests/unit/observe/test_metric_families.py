@@ -121,7 +121,7 @@ def test_a_thousand_schemas_have_few_labels_and_no_count_is_lost() -> None:
     counts = {name: 2000 - number for number, name in enumerate(names)}
     chosen = SchemaLabels(counts, names)
     one = some_tally()
-    tallies = {name: one for name in [*names, "made up in a row", ""]}
+    tallies = dict.fromkeys([*names, "made up in a row", ""], one)
     numbers = numbers_of("job", chosen, tallies, {name: {"compile": 1.0} for name in names})
     assert set(numbers.schemas) == {*names[:MOST], OTHER, UNKNOWN, NONE}
     families = families_of(numbers)
