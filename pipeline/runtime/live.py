@@ -35,7 +35,7 @@ class Live:
         self._ray = RayMetrics()
 
     def show(self, look: Look, ask: Callable[[], Mapping[str, Any]], *, now: bool = False) -> None:
-        """Make the numbers of this moment, if it is time or `now`. `ask` gives the JSON of each label's tally so far."""
+        """Make the numbers of this moment, if it is time or `now`. `ask` gives the JSON of each label's tally."""
         if not now and time.monotonic() < self._next:
             return
         self._next = time.monotonic() + EXPORT_SECONDS

@@ -24,50 +24,69 @@ GROUPS: dict[Group, str] = {
     "run": "The run as a whole",
     "endpoint": "The online endpoint",
 }
+_ANSWERS, _FIRST, _REPAIRED = (
+    f"sum(rate(gristmill_answers_{name}[5m]))" for name in ("total", "format_first_total", "format_repaired_total")
+)
+RATES = {
+    "JSON as it came": f"{_FIRST} / {_ANSWERS}",
+    "JSON after repairs": f"({_FIRST} + {_REPAIRED}) / {_ANSWERS}",
+    "rules and grounding, of what satisfies the schema": "sum(rate(gristmill_answers_semantic_total[5m])) / "
+    "sum(rate(gristmill_answers_schema_total[5m]))",
+    "mean clipped mass of a token of a value": 'sum(rate(gristmill_clipped_mass_total{part="value"}[1h])) / '
+    'sum(rate(gristmill_clipped_tokens_total{part="value"}[1h]))',
+    "output tokens of a valid record": "sum(rate(gristmill_output_tokens_total[5m])) / "
+    'sum(rate(gristmill_documents_total{status="valid"}[5m]))',
+    "documents per second": "sum(rate(gristmill_documents_total[5m]))",
+}
 _HEAD = f"""\
 # Metrics
 
 <!-- Written by `python -m pipeline.observe.metrics.page` from pipeline/observe/metrics/catalogue.toml. Do not edit. -->
 
-A single success rate hides which layer broke. These counts keep the layers apart, and each rate has its own denominator:
+A single success rate hides which layer broke. These counts keep the layers apart, and each rate has its own
+denominator:
 
 | rate | PromQL |
 |---|---|
-| JSON as it came | `sum(rate(gristmill_answers_format_first_total[5m])) / sum(rate(gristmill_answers_total[5m]))` |
-| JSON after repairs | `(sum(rate(gristmill_answers_format_first_total[5m])) + sum(rate(gristmill_answers_format_repaired_total[5m]))) / sum(rate(gristmill_answers_total[5m]))` |
-| rules and grounding, of what satisfies the schema | `sum(rate(gristmill_answers_semantic_total[5m])) / sum(rate(gristmill_answers_schema_total[5m]))` |
-| mean clipped mass of a value's token | `sum(rate(gristmill_clipped_mass_total{{part="value"}}[1h])) / sum(rate(gristmill_clipped_tokens_total{{part="value"}}[1h]))` |
-| output tokens of a valid record | `sum(rate(gristmill_output_tokens_total[5m])) / sum(rate(gristmill_documents_total{{status="valid"}}[5m]))` |
-| documents per second | `sum(rate(gristmill_documents_total[5m]))` |
+{chr(10).join(f"| {name} | `{query}` |" for name, query in RATES.items())}
 
 ## Where they are
 
-- **One machine**: `gristmill run JOB --metrics-port 9400` serves them at `http://127.0.0.1:9400/metrics` while the run is under way; `--metrics-port 0.0.0.0:9400`
-  lets other machines in, and nobody is asked for a token there. Numbers are at most some seconds old.
-- **Ray**: every run also exports them through Ray, whose nodes serve them beside Ray's own (the port is `MetricsExportPort` in `ray list nodes --detail`, and Ray's
-  service discovery file names it). Names have the prefix `ray_` there, and Ray adds labels of its own. All are gauges there, with the values that counters have elsewhere: `rate`
-  and `histogram_quantile` read them alike, a count of 0 is there from the start, and they go a few seconds after the run's driver does. Ray takes them every 10 s, so the last
-  seconds of a run may be missing: the file has them.
-- **The online endpoint**: `GET /metrics`, with the endpoint's token, and through Ray. It is one process that counts since it started; if you give the deployment
-  `num_replicas`, scrape Ray, since a request reaches any of them.
-- **A file**: every committed run has `metrics.prom`, named in `manifest.json` under `totals.metrics`. It is made from the run's commit records, so it counts each document once.
-  Live numbers count from when this command took the run up, and documents whose outcome was lost with a process count again.
+- **One machine**: `gristmill run JOB --metrics-port 9400` serves them at `http://127.0.0.1:9400/metrics` while the
+  command runs; `--metrics-port 0.0.0.0:9400` lets other machines in, and nobody is asked for a token there. Numbers are
+  at most some seconds old.
+- **Ray**: every run also exports them through Ray, whose nodes serve them beside Ray's own: at the port that
+  `ray.nodes()` has as `MetricsExportPort`, which Ray's file for Prometheus's service discovery names, too. Names have
+  the prefix `ray_` there, and Ray adds labels of its own. All are gauges there, with the values that counters have
+  elsewhere: `rate` and `histogram_quantile` read them alike, a count of 0 is there from the start, and they go some
+  seconds after the run's driver does. Ray takes them every 10 s, so the last seconds of a run may be missing: the file
+  has them.
+- **The online endpoint**: `GET /metrics`, with the endpoint's token, and through Ray. It is one process, which counts
+  since it started; if you give its deployment `num_replicas`, scrape Ray, since a request reaches any one of them.
+- **A file**: every committed run has `metrics.prom`, named in `manifest.json` under `totals.metrics`. It is made from
+  the run's commit records, so it counts each document once. Live numbers count from when the command took the run up,
+  and documents whose outcome was lost with a process count again.
 
-Prometheus gives each series a `job` label of its own, and renames ours to `exported_job` unless `honor_labels: true` is set in the scrape config.
+Prometheus gives each series a label `job` of its own, and renames ours to `exported_job`, unless the scrape config says
+`honor_labels: true`.
 
 ## Labels
 
 Labels come from closed sets: no id, no text of a document, of a model or of a stranger's schema is in one.
 
 - `job`: the job's `name`; of an endpoint the application's.
-- `schema`: the {MOST} schemas with the most documents in the input (an endpoint: the first {MOST} by name); `other` for further ones, `unknown` for rows that name a schema which
-  cannot be loaded, `none` for rows that name none, `inline` for all schemas that came with requests. Chosen when a run begins: no series moves to `other` later.
-- `engine`: the engine's fingerprint, at most {MAX_ENGINE} characters; {MAX_ENGINES} engines and `other` where more than a dozen answered.
-- `path`: `constrained` if the engine had proved that its constraint is in force, else `free`. `answer`: `1`, `2`, `3+`, the how many-th of its document.
+- `schema`: the {MOST} schemas with the most documents in the input (an endpoint: the first {MOST} by name); `other` for
+  further ones, `unknown` for rows that name a schema which cannot be loaded, `none` for rows that name none, `inline`
+  for all schemas that came with requests. Chosen when a run begins: no series moves to `other` later.
+- `engine`: the engine's fingerprint, at most {MAX_ENGINE} characters; {MAX_ENGINES} engines and `other` where more than
+  a dozen answered.
+- `path`: `constrained` if the engine had proved that its constraint is in force, else `free`. `answer`: `1`, `2`, `3+`,
+  the how many-th of its document.
 - `site`: a place of the schema and a keyword, of {MAX_SITES} sites that the plan left to the validator, else `other`.
 - `code`, `kind`, `match`, `status`, `state`, `part`, `result`, `http`, `percentile`: words of this program.
 
-Series of `gristmill_documents_total` and of codes that alarm are there from the start with 0, so that the first of them is an increase.
+Series of `gristmill_documents_total` and of the codes that alarm are there from the start with 0, so that the first of
+them is an increase.
 """
 
 
