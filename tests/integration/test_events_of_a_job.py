@@ -13,7 +13,8 @@ from pipeline.observe.events.catalogue import ALWAYS, KINDS
 from tests.integration.conftest import MakeJob
 from tests.integration.test_sampler_job import rows_of
 
-pytestmark = pytest.mark.usefixtures("ray_cluster")
+pytestmark = [pytest.mark.usefixtures("ray_cluster"), pytest.mark.slow]
+"""Slow for its deaths; lines of a job in which nothing dies are looked at in test_prometheus.py, too."""
 
 
 @pytest.mark.parametrize("placement", [{"kind": "local"}, {"kind": "actors"}], ids=["local", "actors"])
