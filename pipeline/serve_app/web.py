@@ -17,7 +17,7 @@ from pipeline.serve_app.online import Token, token_of
 from pipeline.serve_app.service import Service, too_many
 from pipeline.serve_app.web_answer import json_bytes
 from pipeline.serve_app.web_body import asked_of, batch_of, json_of
-from pipeline.serve_app.web_gate import Gate
+from pipeline.serve_app.web_gate import RequestGate
 from pipeline.serve_app.web_models import BatchAnswer, Health, OutcomeShape, SchemaList
 from pipeline.serve_app.web_page import page
 from pipeline.serve_app.web_told import bodies, responses
@@ -63,7 +63,7 @@ def build_web(service: Service, token: Token | None = None) -> FastAPI:
         return too_many(service.admission.retry_after())
 
     app.add_middleware(
-        Gate,
+        RequestGate,
         config=service.online,
         token=token,
         public=frozenset({HEALTH, OPENAPI, DOCS}),
