@@ -103,25 +103,33 @@ def test_what_an_engine_cannot_start_with_is_told_as_plainly(bench: Bench, how: 
     assert "UDF" not in done.stderr
 
 
+def started(bench: Bench) -> tuple[subprocess.Popen[str], str]:
+    """A run under way, and where its metrics are."""
+    command = [*GRISTMILL, "run", str(bench.path), "--metrics-port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    return process, process.stdout.readline().removeprefix("metrics: ").strip()
+
+
+def read(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=30) as page:
+        return str(page.read().decode())
+
+
 def test_interrupt_resume_refuse_and_finish(bench: Bench) -> None:
     bench.write([{"id": f"r{n}", "text": f"Shop {n}\nTOTAL EUR {n}.50"} for n in range(80)])
     bench.job["engine"] = {"engine": "sampler", "token_seconds": 0.05, "max_num_seqs": 2}
     bench.job["placement"] = {"unit_documents": 4}
-    command = [*GRISTMILL, "run", str(bench.path), "--metrics-port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    metrics = process.stdout.readline().removeprefix("metrics: ").strip()
+    process, metrics = started(bench)
     commits = bench.folder / "out"
     until = time.monotonic() + 240
     while len(list(commits.glob("run=*/_commits/*.json"))) < 2 and time.monotonic() < until:
         time.sleep(0.1)
-    with urllib.request.urlopen(metrics, timeout=30) as page:
-        assert 'gristmill_documents_total{job="t",schema="receipt@1"' in page.read().decode()
+    assert 'gristmill_documents_total{job="t",schema="receipt@1"' in read(metrics)
     process.send_signal(signal.SIGINT)
     told, _ = process.communicate(timeout=120)
     assert process.returncode == cli.INTERRUPTED, told
-    assert "Run the same command to continue" in told
-    assert "--metrics-port 0" in told
+    assert "Run the same command to continue" in told and "--metrics-port 0" in told
     kept = {path.name: path.stat().st_mtime_ns for path in commits.glob("run=*/_commits/*.json")}
     assert 2 <= len(kept) < 20
 
