@@ -168,6 +168,7 @@ def assert_the_log_tells_the_same(manifest: Manifest, logs: Path) -> None:
         assert len(documents) == len(set(documents)) == manifest.counts[status]
     ends = {line["event"] for line in told if line["event"].startswith(("run_", "engine_"))}
     assert ends == {"run_started", "engine_started", "run_committed"}
+    assert {line["process"].partition("-")[0] for line in told} == {"driver", "extract"}
 
 
 def firing(prometheus: Prometheus) -> list[dict[str, Any]]:
