@@ -50,9 +50,7 @@ def two_proportions(part: int, whole: int, part_before: int, whole_before: int) 
     pooled = (part + part_before) / (whole + whole_before)
     if min(whole, whole_before) * min(pooled, 1 - pooled) < MIN_EXPECTED:
         return None
-    z = (part / whole - part_before / whole_before) / math.sqrt(
-        pooled * (1 - pooled) * (1 / whole + 1 / whole_before)
-    )
+    z = (part / whole - part_before / whole_before) / math.sqrt(pooled * (1 - pooled) * (1 / whole + 1 / whole_before))
     return math.erfc(abs(z) / math.sqrt(2))
 
 

@@ -12,7 +12,7 @@ from pipeline.job import JobConfig
 from pipeline.observe.tally import Tally
 from pipeline.report.against import pairs_of
 from pipeline.report.cost import cost_of
-from pipeline.report.findings import Findings, collect, names_of
+from pipeline.report.findings import collect, names_of
 from pipeline.report.page import Facts, page_of
 from pipeline.report.passages import in_document
 from pipeline.report.problems import SHOWN_GROUPS, Example, Group
@@ -56,7 +56,7 @@ def report_of(run: Browsed, price: float | None = None) -> str:
         OutputError: the run's files cannot be read.
     """
     job = _job(run)
-    documents = {name: 0 for name in run.manifest.schemas} | _documents(run)
+    documents = dict.fromkeys(run.manifest.schemas, 0) | _documents(run)
     budget = job.sampling.max_tokens if job else int(run.record.get("work", {}).get("sampling.max_tokens") or 0)
     names = names_of(documents)
     findings = collect(run.rows(), names, budget)
@@ -115,6 +115,3 @@ def _with_texts(run: Browsed, groups: list[Group]) -> list[Group]:
 def _with_text(example: Example, texts: dict[str, str]) -> Example:
     text = texts.get(example.source)
     return example if text is None else dataclasses.replace(example, passage=in_document(text, example.spans))
-
-
-__all__ = ["REPORT", "Findings", "report_of", "write_report"]

@@ -64,7 +64,9 @@ def _alarms(groups: Sequence[Group], links: Mapping[tuple[str, str, str], str]) 
     for group in [group for group in groups if CODES[group.code].alarm][:PER_KIND]:
         code = CODES[group.code]
         figure = Cell(whole(group.documents), key("problem", *group.key, "documents"), group.documents)
-        words = f"documents with {group.code}: {code.meaning}. The engine, its configuration or this program is at fault."
+        words = (
+            f"documents with {group.code}: {code.meaning}. The engine, its configuration or this program is at fault."
+        )
         more = f"Likely cause: {code.cause}."
         href = links.get(group.key, "")
         yield Headline("alarm", code.layer, group.schema, figure, words, group.place, more, href, group.documents)
@@ -94,7 +96,9 @@ def _cut(found: Mapping[str, Lengths]) -> Iterator[Headline]:
     for schema, lengths in found.items():
         cut = sum(lengths.cut.values())
         if cut > CUT_SHARE * lengths.answers:
-            figure = Cell(whole(cut), key("length", schema, "cut"), cut, f"of {whole(lengths.answers)}", of=lengths.answers)
+            figure = Cell(
+                whole(cut), key("length", schema, "cut"), cut, f"of {whole(lengths.answers)}", of=lengths.answers
+            )
             budget = whole(max(lengths.budgets, default=0))
             words = f"first answers ran into their budget of {budget} tokens."
             more = "Too small a budget, or answers that do not end: look where they stand against the budget."
@@ -108,11 +112,15 @@ def _fields(findings: Findings) -> Iterator[Headline]:
         for place, counts in found.fields.items():
             sought, none = counts.matches.total(), counts.matches["none"]
             if sought >= ENOUGH and none > UNSUPPORTED_SHARE * sought:
-                figure = Cell(whole(none), key("field", schema, place, "unsupported"), none, f"of {whole(sought)}", of=sought)
+                figure = Cell(
+                    whole(none), key("field", schema, place, "unsupported"), none, f"of {whole(sought)}", of=sought
+                )
                 words = "values are not found in their documents: made up, or written otherwise."
                 unsupported.append(Headline("warn", "ground", schema, figure, words, place, "", "#fields", none))
             if counts.asked >= ENOUGH and not counts.states["filled"]:
-                figure = Cell("0", key("field", schema, place, "filled"), 0, f"of {whole(counts.asked)}", of=counts.asked)
+                figure = Cell(
+                    "0", key("field", schema, place, "filled"), 0, f"of {whole(counts.asked)}", of=counts.asked
+                )
                 words = "records have a value here."
                 unfilled.append(Headline("info", "schema", schema, figure, words, place, "", "#fields", counts.asked))
     for kind in (unsupported, unfilled):

@@ -108,7 +108,9 @@ def _context(facts: Facts) -> dict[str, Any]:
             if lengths.bins
         ],
         "fields": _by_schema(findings.completeness, sections.fields),
-        "clipped": _by_schema({n: found for n, found in findings.clipped.items() if found.fields}, sections_run.clipped),
+        "clipped": _by_schema(
+            {n: found for n, found in findings.clipped.items() if found.fields}, sections_run.clipped
+        ),
         "audits": _audits(findings),
         "slowest": sections_run.slowest(findings.slowest, run.store.where),
         "tokens": sections_run.tokens(facts.total, facts.tallies),

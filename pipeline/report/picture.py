@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pipeline.records import STATUSES
@@ -15,7 +15,11 @@ THIN = 1.6
 LINE = 34
 """Room of a node's two lines of text."""
 BODY = 230
+"""Height of all documents together."""
 BAR = 9
+HEAD = 26.0
+KINDS = dict(zip(PATHS, ("none", "one", "two", "three", "none"), strict=True))
+"""Classes of the style sheet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,95 +80,87 @@ class Bar:
 def flow_of(counts: Mapping[tuple[str, str], int], width: float) -> Flow:
     """The picture of documents by (path, status)."""
     total = sum(counts.values())
-    paths = [path for path in PATHS if any(counts.get((path, status)) for status in STATUSES)]
-    ends = [status for status in STATUSES if any(counts.get((path, status)) for path in paths)]
-    scale = BODY / max(1, total)
-    by_path = {path: sum(counts.get((path, status), 0) for status in ends) for path in paths}
-    by_end = {status: sum(counts.get((path, status), 0) for path in paths) for status in ends}
+    ends = [status for status in STATUSES if any(counts.get((path, status)) for path in PATHS)]
+    by_path = {path: found for path in PATHS if (found := sum(counts.get((path, status), 0) for status in ends))}
+    by_end: dict[str, int] = {status: sum(counts.get((path, status), 0) for path in by_path) for status in ends}
     middle, right = width * 0.31, width - BAR
-    first = _column({"in": total}, scale)
-    second, third = _column(by_path, scale), _column(by_end, scale)
-    height = max(bottom for column in (first, second, third) for _, bottom in column.values()) + 30
-    nodes = [_node("documents in", "flow.in", total, total, "in", 0, first["in"], 0)]
-    nodes += [
-        _node(path, f"flow.path.{path}", by_path[path], total, _kind(path), middle, second[path], 1) for path in paths
+    columns = [_column(x, each, total) for x, each in ((0.0, {"in": total}), (middle, by_path), (right, by_end))]
+    height = max(spot.bottom for column in columns for spot in column.values()) + 30
+    nodes = [
+        _node("documents in", "flow.in", columns[0]["in"], ("start", "in", "")),
+        *(
+            _node(path, f"flow.path.{path}", spot, ("start", KINDS[path], percent(spot.documents, total)))
+            for path, spot in columns[1].items()
+        ),
+        *(
+            _node(status, f"flow.status.{status}", spot, ("end", status, percent(spot.documents, total)))
+            for status, spot in columns[2].items()
+        ),
     ]
-    nodes += [_node(status, f"flow.status.{status}", by_end[status], total, status, right, third[status], 2) for status in ends]
-    ribbons = [*_ribbons_in(by_path, first, second, scale, middle), *_ribbons(counts, second, third, scale, middle, right)]
-    told = "; ".join(
-        f"{path}: " + ", ".join(f"{whole(counts[path, s])} {s}" for s in ends if counts.get((path, s))) for path in paths
-    )
+    incoming = {("in", path): documents for path, documents in by_path.items()}
+    ribbons = [*_ribbons(incoming, columns[0], columns[1], total), *_ribbons(counts, columns[1], columns[2], total)]
+    told = (f"{path}: {_told(counts, path, ends)}" for path in by_path)
     heads = ((0.0, "start", "input"), (middle, "start", "way"), (width, "end", "outcome"))
-    return Flow(width, height, tuple(nodes), tuple(ribbons), f"{whole(total)} documents. {told}.", heads)
+    return Flow(width, height, tuple(nodes), tuple(ribbons), f"{whole(total)} documents. {'; '.join(told)}.", heads)
 
 
-def _kind(path: str) -> str:
-    return {"not asked": "none", "no record": "none", "first pass": "one", "repaired or retried": "two"}.get(path, "three")
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """Where a node stands."""
+
+    documents: int
+    x: float
+    top: float
+    bottom: float
 
 
-def _column(counts: Mapping[str, int], scale: float) -> dict[str, tuple[float, float]]:
-    """Top and bottom of each node, one below the other with room for their texts. Below the heads of the columns."""
-    places, y = {}, 26.0
+def _told(counts: Mapping[tuple[str, str], int], path: str, ends: Sequence[str]) -> str:
+    return ", ".join(f"{whole(counts[path, status])} {status}" for status in ends if counts.get((path, status)))
+
+
+def _column(x: float, counts: Mapping[str, int], total: int) -> dict[str, _Spot]:
+    """The nodes of a column, one below the other with room for their texts, below the head of the column."""
+    spots, y = {}, HEAD
     for name, documents in counts.items():
-        height = max(THIN, documents * scale)
-        places[name] = (y, y + height)
+        height = _thick(documents, total)
+        spots[name] = _Spot(documents, x, y, y + height)
         y += max(height, LINE) + 10
-    return places
+    return spots
 
 
-def _node(
-    label: str, name: str, documents: int, total: int, kind: str, x: float, place: tuple[float, float], column: int
-) -> Node:
-    top, bottom = place
-    text_x, anchor = (x - 7, "end") if column == 2 else (x + BAR + 7, "start")
-    note = "" if column == 0 else percent(documents, total)
-    return Node(label, name, documents, note, kind, x, top, bottom - top, text_x, top + 12, anchor)
+def _thick(documents: int, total: int) -> float:
+    return max(THIN, documents * BODY / max(1, total))
 
 
-def _ribbons_in(
-    by_path: Mapping[str, int],
-    first: Mapping[str, tuple[float, float]],
-    second: Mapping[str, tuple[float, float]],
-    scale: float,
-    middle: float,
-) -> list[Ribbon]:
-    made, y = [], first["in"][0]
-    for path, documents in by_path.items():
-        height = max(THIN, documents * scale)
-        shape = _shape(BAR, y, middle, second[path][0], height)
-        made.append(Ribbon(shape, _kind(path), "", documents, f"{whole(documents)} {path}"))
-        y += documents * scale
-    return made
+def _node(label: str, name: str, spot: _Spot, how: tuple[str, str, str]) -> Node:
+    anchor, kind, note = how
+    text_x = spot.x - 7 if anchor == "end" else spot.x + BAR + 7
+    height = spot.bottom - spot.top
+    return Node(label, name, spot.documents, note, kind, spot.x, spot.top, height, text_x, spot.top + 12, anchor)
 
 
 def _ribbons(
-    counts: Mapping[tuple[str, str], int],
-    second: Mapping[str, tuple[float, float]],
-    third: Mapping[str, tuple[float, float]],
-    scale: float,
-    middle: float,
-    right: float,
-) -> list[Ribbon]:
-    made = []
-    left = {path: top for path, (top, _) in second.items()}
-    arriving = {status: top for status, (top, _) in third.items()}
-    for path in second:
-        for status in third:
-            if documents := counts.get((path, status), 0):
-                height = max(THIN, documents * scale)
-                shape = _shape(middle + BAR, left[path], right, arriving[status], height)
-                title = f"{whole(documents)} {path}, {status}"
-                made.append(Ribbon(shape, status, f"flow.{path}.{status}", documents, title))
-                left[path] += documents * scale
-                arriving[status] += documents * scale
-    return made
+    counts: Mapping[tuple[str, str], int], left: Mapping[str, _Spot], right: Mapping[str, _Spot], total: int
+) -> Iterator[Ribbon]:
+    """From each node to each that it leads to, stacked in order at both ends."""
+    leaving, arriving = {name: spot.top for name, spot in left.items()}, {name: s.top for name, s in right.items()}
+    for here, spot in left.items():
+        for there, end in right.items():
+            if documents := counts.get((here, there), 0):
+                thick = _thick(documents, total)
+                shape = _shape(spot.x + BAR, leaving[here], end.x, arriving[there], thick)
+                name = "" if here == "in" else f"flow.{here}.{there}"
+                title = f"{whole(documents)} {there}" if here == "in" else f"{whole(documents)} {here}, {there}"
+                yield Ribbon(shape, KINDS.get(there, there), name, documents, title)
+                leaving[here] += documents * BODY / total
+                arriving[there] += documents * BODY / total
 
 
-def _shape(x: float, y: float, to_x: float, to_y: float, height: float) -> str:
+def _shape(x: float, y: float, to_x: float, to_y: float, thick: float) -> str:
     bend = (x + to_x) / 2
     return (
         f"M{x:.1f} {y:.1f}C{bend:.1f} {y:.1f} {bend:.1f} {to_y:.1f} {to_x:.1f} {to_y:.1f}"
-        f"v{height:.1f}C{bend:.1f} {to_y + height:.1f} {bend:.1f} {y + height:.1f} {x:.1f} {y + height:.1f}z"
+        f"v{thick:.1f}C{bend:.1f} {to_y + thick:.1f} {bend:.1f} {y + thick:.1f} {x:.1f} {y + thick:.1f}z"
     )
 
 

@@ -134,6 +134,8 @@ def spans_at(outcome: Outcome, problem: Problem) -> tuple[tuple[int, int], ...]:
     found = (
         (one.start, one.end)
         for one in outcome.fields
-        if one.start is not None and one.end is not None and (one.pointer == problem.pointer or one.pointer.startswith(below))
+        if one.start is not None
+        and one.end is not None
+        and (one.pointer == problem.pointer or one.pointer.startswith(below))
     )
     return tuple(sorted(set(found))[:12])

@@ -13,8 +13,8 @@ from pipeline.steps.codes import CODES, cap_of
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 MAX_POINTER = 120
 
-_KINDS: dict[str, type] = {"problems": Problem, "repairs": Repair, "attempts": Attempt, "fields": Field}
-_KEPT: dict[str, frozenset[str]] = {name: frozenset(kind.__slots__) for name, kind in _KINDS.items()}
+_KINDS: dict[str, Any] = {"problems": Problem, "repairs": Repair, "attempts": Attempt, "fields": Field}
+_KEPT = {name: frozenset(kind.__slots__) for name, kind in _KINDS.items()}
 
 
 def outcome_of(row: Mapping[str, Any]) -> Outcome:
@@ -39,8 +39,6 @@ def outcome_of(row: Mapping[str, Any]) -> Outcome:
 
 def _built(name: str, item: Mapping[str, Any]) -> Any:
     kept = {key: value for key, value in item.items() if key in _KEPT[name] and value is not None}
-    if name == "problems":
-        return Problem(**kept)
     return _KINDS[name](**kept)
 
 

@@ -85,7 +85,9 @@ def _path_row(rates: PathRates) -> Iterator[Cell]:
     yield Cell(rates.engine or "an unnamed engine", note=path, code=True)
     yield text(f"{rates.place}.")
     yield count(key(where, "answers"), rates.answers)
-    yield part(key(where, "format_first"), rates.format_first, rates.answers, tone_of(rates.format_first, rates.answers))
+    yield part(
+        key(where, "format_first"), rates.format_first, rates.answers, tone_of(rates.format_first, rates.answers)
+    )
     yield part(key(where, "format"), is_json, rates.answers, tone_of(is_json, rates.answers))
     yield part(key(where, "schema"), rates.schema, is_json, tone_of(rates.schema, is_json))
     yield part(key(where, "semantic"), rates.semantic, rates.schema, tone_of(rates.semantic, rates.schema))
@@ -96,7 +98,10 @@ def _path_row(rates: PathRates) -> Iterator[Cell]:
 def attempts(findings: Findings, total: Tally) -> Table:
     """How often documents were asked about, and what asking again bought."""
     rows = [
-        [text(f"{number_} attempt{'' if number_ == 1 else 's'}"), part(key("attempts", number_), documents, findings.documents)]
+        [
+            text(f"{number_} attempt{'' if number_ == 1 else 's'}"),
+            part(key("attempts", number_), documents, findings.documents),
+        ]
         for number_, documents in sorted(findings.attempts.items())
     ]
     rows += [
@@ -116,8 +121,14 @@ def attempts(findings: Findings, total: Tally) -> Table:
             text("output tokens for each document resolved"),
             number("retry_tokens_each", each, amount(each)) if total.retried else text("–"),
         ],
-        [text("prompt tokens of later answers, cached"), part("retry_cached", total.retry_cached_tokens, total.retry_prompt_tokens)],
-        [text("requests sent again for an engine's failure"), part("engine_retries", total.engine_retries, total.attempts)],
+        [
+            text("prompt tokens of later answers, cached"),
+            part("retry_cached", total.retry_cached_tokens, total.retry_prompt_tokens),
+        ],
+        [
+            text("requests sent again for an engine's failure"),
+            part("engine_retries", total.engine_retries, total.attempts),
+        ],
         [text("salvaged: what is certain of a spoilt answer"), part("salvaged", total.salvaged, total.asked)],
     ]
     return table("What attempts took and bought", ("what", "documents or tokens"), rows)
@@ -162,7 +173,13 @@ def fields(name: str, found: Completeness) -> Table:
     """Completeness and support of one schema's fields, in its order."""
     rows = [list(_field_row(name, place, counts)) for place, counts in list(found.fields.items())[:SHOWN_FIELDS]]
     sought = any(counts.matches for counts in found.fields.values())
-    columns = ("field", "filled", "empty", "null or absent", *(("found in the document", "not found") if sought else ()))
+    columns = (
+        "field",
+        "filled",
+        "empty",
+        "null or absent",
+        *(("found in the document", "not found") if sought else ()),
+    )
     rows = rows if sought else [row[:4] for row in rows]
     return table(f"{name}: {whole(found.records)} records", columns, rows)
 

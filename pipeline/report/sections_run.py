@@ -113,14 +113,20 @@ def cost(found: Cost, total: Tally, findings: Findings, whole: bool) -> Table:
     valid = total.statuses["valid"]
     speed = total.documents / found.seconds if found.seconds else None
     rows = [
-        [text("from start to commit", "pauses of a resumed run included"), number("seconds", found.seconds, seconds(found.seconds))],
+        [
+            text("from start to commit", "pauses of a resumed run included"),
+            number("seconds", found.seconds, seconds(found.seconds)),
+        ],
         [text("documents per second"), number("speed", speed, amount(speed))],
         [text("engines at most"), number("engines", found.engines, str(found.engines))],
     ]
     if whole:
         generation, queue = findings.generation_seconds, findings.queue_seconds
         rows += [
-            [text("seconds of generation", "summed over requests, which share an engine"), number("generation", generation, seconds(generation))],
+            [
+                text("seconds of generation", "summed over requests, which share an engine"),
+                number("generation", generation, seconds(generation)),
+            ],
             [text("seconds of waiting for it"), number("queue", queue, seconds(queue))],
         ]
     if found.gpus == 0:
@@ -164,7 +170,9 @@ def against(pairs: Sequence[Pair], now: Manifest, before: Manifest) -> Table:
                 Cell(f"{change:+.1f} %", "against|tokens|change", change),
             ]
         )
-    return table(f"Against run {before.run_id}, committed {before.committed}", ("what", "before", "now", "change"), rows)
+    return table(
+        f"Against run {before.run_id}, committed {before.committed}", ("what", "before", "now", "change"), rows
+    )
 
 
 def _rate(value: int, of: int) -> float:
@@ -200,7 +208,9 @@ def provenance(manifest: Manifest, record: Mapping[str, Any], where: str) -> lis
         files["files"] += 1
         files["bytes"] += file["bytes"]
     tables = [
-        table("The run", ("what", "which"), [*_lines(run), *([text(n), count(n, v)] for n, v in files.items())], (0, 1)),
+        table(
+            "The run", ("what", "which"), [*_lines(run), *([text(n), count(n, v)] for n, v in files.items())], (0, 1)
+        ),
         table("Versions", ("package", "version"), _lines(manifest.versions), (0, 1)),
         table("Schema digests", ("schema", "digest"), _lines(manifest.schemas), (0, 1)),
     ]

@@ -13,7 +13,7 @@ class Cell:
     """One cell of a table, or one figure in a sentence.
 
     A figure has a `name`, and its exact `value`, `of` a whole if it is a part; the same name on a page is the same
-    figure. `note` stands smaller beside it, `share` (0 to 1) draws a bar, `tone` colours it (good, warn, bad, soft, or a
+    figure. `note` stands smaller beside it, `share` (0 to 1) draws a bar, `tone` colours it (good, warn, bad, soft, a
     status), `href` makes it a link, `code` is for what is quoted from the run.
     """
 
