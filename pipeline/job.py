@@ -1,7 +1,5 @@
 """What a user writes, as models: the keys of a job file and of an engine config, with their defaults and bounds.
-
-Every value has a default that is right on a laptop. `jobfile.py` reads YAML into these.
-"""
+Every value has a default that is right on a laptop. `jobfile.py` reads YAML into these."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, JsonValue, StringConstraints, model_validator
 
 from pipeline.jobhttp import HttpConfig, check_patience
-from pipeline.jobplacement import PilotConfig, PlacementConfig, SafetyConfig, StopConfig, Strict
+from pipeline.jobplacement import AuditConfig, PilotConfig, PlacementConfig, SafetyConfig, StopConfig, Strict
 from pipeline.jobpolicy import disagreements, with_attempts, with_policy
 
 EMBEDDED_MODEL = "embedded"
@@ -200,6 +198,7 @@ class ExtractConfig(Strict):
     cite: Literal["none", "lines", "paragraphs"] = "none"
     params: dict[str, JsonValue] = Field(default_factory=dict)
     lookups: tuple[LookupConfig, ...] = ()
+    audit: AuditConfig = AuditConfig()
 
     @model_validator(mode="before")
     @classmethod

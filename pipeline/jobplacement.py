@@ -1,4 +1,5 @@
-"""Keys of a job about where it runs and when it stops. No outcome depends on them: they are not in a run's identity."""
+"""Keys of a job about where it runs, when it stops, what is observed. No record depends on them: they are not in a
+run's identity."""
 
 from __future__ import annotations
 
@@ -74,6 +75,16 @@ class PilotConfig(Strict):
 
     documents: int = Field(32, ge=0, le=1000)
     seed: int = 0
+
+
+class AuditConfig(Strict):
+    """Of which `fraction` of the documents of each schema, picked by `seed`, the engine is asked what the model would
+    have written without its constraint (docs/clipped-mass.md). Prompts that have more than `max_tokens` with their
+    answers are left out: an engine holds as many rows of its vocabulary at once."""
+
+    fraction: float = Field(0.0, ge=0, le=1)
+    seed: int = 0
+    max_tokens: int = Field(2048, ge=1)
 
 
 class StopConfig(Strict):

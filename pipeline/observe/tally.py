@@ -5,12 +5,12 @@ Rates are kept apart on purpose: each has its own denominator, and none is a "su
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipeline.observe.clipped import clipped_counts, few_places
 from pipeline.observe.paths import (
     MAX_COUNTS,
     NO_TEXT_REPAIRS,
@@ -21,6 +21,7 @@ from pipeline.observe.paths import (
     few_engines,
     place_of,
     rates_of,
+    starred,
 )
 from pipeline.records import Outcome
 from pipeline.steps.codes import CODES
@@ -28,7 +29,6 @@ from pipeline.steps.codes import CODES
 REFUSALS = frozenset({"prompt_too_long", "schema_refused", "recording_missing", "recording_stale"})
 """`error` of attempts in which no engine decoded anything."""
 
-MAX_POINTER = 120
 MAX_POINTERS = 200
 """How many distinct (schema, code, pointer) are kept; the rarest go first, into the key `other`."""
 
@@ -44,7 +44,8 @@ class Tally:
     tokens of attempts that the record is not from, and `retry_…` those of all answers but the first of each document.
 
     `alarms` and `repairs` count documents by code and by kind, `matches` leaves by how the document supports them.
-    `paths` is what `rates` reads.
+    `paths` is what `rates` reads. `audits` counts documents by what became of their audit, `clipped` what those found
+    (`observe.clipped.places_of` reads it).
     """
 
     documents: int = 0
@@ -75,6 +76,8 @@ class Tally:
     matches: Counter[str] = field(default_factory=Counter)
     resolved: Counter[str] = field(default_factory=Counter)
     paths: Counter[str] = field(default_factory=Counter)
+    audits: Counter[str] = field(default_factory=Counter)
+    clipped: Counter[str] = field(default_factory=Counter)
 
     def add(self, outcome: Outcome) -> None:
         """Count one outcome."""
@@ -88,7 +91,13 @@ class Tally:
         self.repairs.update({repair.kind for repair in outcome.repairs})
         self.matches.update(found.match for found in outcome.fields if found.match)
         self._add_attempts(outcome)
+        self._add_audit(outcome)
         self._trim()
+
+    def _add_audit(self, outcome: Outcome) -> None:
+        if outcome.audit:
+            self.audits[outcome.audit] += 1
+            self.clipped.update(clipped_counts(outcome))
 
     def _add_attempts(self, outcome: Outcome) -> None:
         attempts = outcome.attempts
@@ -152,6 +161,7 @@ class Tally:
             self.pointers = kept
         if len(self.paths) > MAX_COUNTS:
             self.paths = few_engines(self.paths)
+        self.clipped = few_places(self.clipped)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; `from_json` is the inverse."""
@@ -174,6 +184,4 @@ def tally(outcomes: Iterable[Outcome]) -> Tally:
 
 
 def _where(schema: str, code: str, pointer: str) -> str:
-    """A problem's place with bounded cardinality and length: array indexes become `*`; keys may be the model's."""
-    place = re.sub(r"/[0-9]+(?=/|$)", "/*", pointer[: 2 * MAX_POINTER])
-    return f"{schema} {place if len(place) <= MAX_POINTER else place[: MAX_POINTER - 1] + '…'} {code}"
+    return f"{schema} {starred(pointer)} {code}"
