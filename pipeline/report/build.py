@@ -9,10 +9,12 @@ from pathlib import Path
 
 from pipeline.errors import OutputError
 from pipeline.job import JobConfig
+from pipeline.observe.shift import Comparison
 from pipeline.observe.tally import Tally
 from pipeline.report.against import pairs_of
 from pipeline.report.cost import cost_of
 from pipeline.report.findings import collect, names_of
+from pipeline.report.moved import compared
 from pipeline.report.page import Facts, page_of
 from pipeline.report.passages import in_document
 from pipeline.report.problems import SHOWN_GROUPS, Example, Group
@@ -61,7 +63,7 @@ def report_of(run: Browsed, price: float | None = None) -> str:
     names = names_of(documents)
     findings = collect(run.rows(), names, budget)
     whole = findings.documents == run.manifest.documents
-    before = run_before(run)
+    before, moved = _before(run, documents)
     return page_of(
         Facts(
             run=run,
@@ -72,6 +74,7 @@ def report_of(run: Browsed, price: float | None = None) -> str:
             cost=cost_of(run.manifest, job, price),
             before=before,
             pairs=list(pairs_of(run.manifest, before.manifest)) if before else [],
+            moved=moved,
         )
     )
 
@@ -81,6 +84,15 @@ def _job(run: Browsed) -> JobConfig | None:
     with contextlib.suppress(OutputError):
         return recorded_job(run.store)[0]
     return None
+
+
+def _before(run: Browsed, documents: dict[str, int]) -> tuple[Browsed | None, Comparison | None]:
+    """The run before and how its fields differ; what of it cannot be read takes nothing from this run's page."""
+    before = None
+    with contextlib.suppress(OutputError):
+        before = run_before(run)
+        return before, compared(run.store, before.store, documents) if before else None
+    return before, None
 
 
 def _documents(run: Browsed) -> dict[str, int]:

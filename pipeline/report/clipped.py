@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.report.rows import place_of
+from pipeline.observe.paths import starred
 
 PARTS = ("value", "structure", "blank")
 MAX_PLACES = 400
@@ -38,7 +38,7 @@ class ClippedFields:
         found: Iterable[Mapping[str, Any]] = row.get("clipped") or ()
         self.answers += row.get("audit") == "done"
         for one in found:
-            place = place_of(one["pointer"])
+            place = starred(one["pointer"])
             if place not in self.fields and len(self.fields) >= MAX_PLACES:
                 continue
             parts = self.fields.setdefault(place, {part: Mass() for part in PARTS})

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from pipeline.observe.paths import starred
 from pipeline.records import JsonValue, Outcome
-from pipeline.report.rows import place_of
 from pipeline.schema.walk import escape
 
 MAX_FIELDS = 400
@@ -48,7 +48,7 @@ class Completeness:
             if (counts := self._counts(place)) is not None:
                 counts.states[state] += 1
         for found in outcome.fields:
-            place = place_of(found.pointer).removesuffix("/*")
+            place = starred(found.pointer).removesuffix("/*")
             if found.match and (counts := self._counts(place)) is not None:
                 counts.matches[found.match] += 1
 
@@ -65,7 +65,7 @@ def states_of(value: JsonValue, place: str = "", depth: int = 0) -> Iterator[tup
         for name, child in value.items():
             yield from states_of(child, f"{place}/{escape(name)}", depth + 1)
         return
-    yield place_of(place), "null" if value is None else "empty" if value in ("", [], {}) else "filled"
+    yield starred(place), "null" if value is None else "empty" if value in ("", [], {}) else "filled"
     if isinstance(value, list) and depth < MAX_DEPTH:
         for item in value:
             if isinstance(item, dict):

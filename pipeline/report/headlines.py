@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pipeline.observe.tally import Tally
+from pipeline.observe.shift import Comparison
 from pipeline.report.against import Pair
 from pipeline.report.findings import Findings
 from pipeline.report.lengths import Lengths
@@ -44,32 +44,34 @@ class Headline:
 
 
 def headlines(
-    findings: Findings, tallies: Mapping[str, Tally], pairs: Sequence[Pair], links: Mapping[tuple[str, str, str], str]
+    findings: Findings, pairs: Sequence[Pair], moved: Comparison | None, links: Mapping[tuple[str, str, str], str]
 ) -> list[Headline]:
     """The lines, worst first. `links` lead to the examples of groups of problems."""
     groups = findings.problems.ranked()
     found = [
-        *_alarms(groups, links),
+        *_alarms(findings, groups, links),
         *_layers(findings, groups, links),
         *_cut(findings.lengths),
         *_fields(findings),
         *_clipped(findings),
         *_changes(pairs),
+        *_moved(moved),
     ]
     return sorted(found, key=lambda line: (_ORDER.index(line.tone), -line.weight, line.schema, line.place))[:MOST]
 
 
-def _alarms(groups: Sequence[Group], links: Mapping[tuple[str, str, str], str]) -> Iterator[Headline]:
+def _alarms(
+    findings: Findings, groups: Sequence[Group], links: Mapping[tuple[str, str, str], str]
+) -> Iterator[Headline]:
     """What no document is to blame for."""
-    for group in [group for group in groups if CODES[group.code].alarm][:PER_KIND]:
-        code = CODES[group.code]
-        figure = Cell(whole(group.documents), key("problem", *group.key, "documents"), group.documents)
-        words = (
-            f"documents with {group.code}: {code.meaning}. The engine, its configuration or this program is at fault."
-        )
-        more = f"Likely cause: {code.cause}."
-        href = links.get(group.key, "")
-        yield Headline("alarm", code.layer, group.schema, figure, words, group.place, more, href, group.documents)
+    for name, documents in findings.total.alarms.most_common(PER_KIND):
+        code, found = CODES[name], [group for group in groups if group.code == name]
+        figure = Cell(whole(documents), key("alarm", name), documents)
+        words = f"documents with {name}: {code.meaning}. The engine, its configuration or this program is at fault."
+        schemas = sorted({group.schema for group in found})
+        schema = schemas[0] if len(schemas) == 1 else f"{len(schemas)} schemas"
+        href = next((links[group.key] for group in found if group.key in links), "")
+        yield Headline("alarm", code.layer, schema, figure, words, "", f"Likely cause: {code.cause}.", href, documents)
 
 
 def _layers(
@@ -150,3 +152,13 @@ def _changes(pairs: Sequence[Pair]) -> Iterator[Headline]:
             figure = Cell(percent(pair.part, pair.whole), key("against", pair.name, "now"), pair.part)
             words = f"{pair.name}; in the run before {percent(pair.part_before, pair.whole_before)}."
             yield Headline("warn", "change", "", figure, words, "", "", "#against", abs(difference))
+
+
+def _moved(found: Comparison | None) -> Iterator[Headline]:
+    """Fields that are distributed differently than in the run before."""
+    for one in [one for one in found.shifted if one.pointer][:PER_KIND] if found else ():
+        figure = Cell(
+            percent(one.distance, 1), key("moved", one.schema, one.pointer, one.aspect, "distance"), one.distance
+        )
+        words = f"of the documents at least moved here against the run before: {one.aspect} of the field."
+        yield Headline("warn", "change", one.schema, figure, words, one.pointer, "", "#against", one.distance)

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pipeline import __version__
+from pipeline.observe.shift import Comparison
 from pipeline.observe.tally import Tally
 from pipeline.observe.visible import visible
 from pipeline.report import sections, sections_run
@@ -16,6 +17,7 @@ from pipeline.report.against import Pair
 from pipeline.report.cost import Cost
 from pipeline.report.findings import OTHER, Findings
 from pipeline.report.headlines import headlines
+from pipeline.report.moved import fields_moved
 from pipeline.report.picture import flow_of, histogram
 from pipeline.report.problems import Group
 from pipeline.report.shown import Cell, Table, count, part
@@ -42,6 +44,7 @@ class Facts:
     cost: Cost
     before: Browsed | None
     pairs: Sequence[Pair]
+    moved: Comparison | None
 
 
 def page_of(facts: Facts) -> str:
@@ -89,7 +92,7 @@ def _context(facts: Facts) -> dict[str, Any]:
         "read": part("read", findings.documents, manifest.documents),
         "whole": findings.documents == manifest.documents,
         "notes": list(_notes(facts)),
-        "headlines": headlines(findings, facts.tallies, facts.pairs, links),
+        "headlines": headlines(findings, facts.pairs, facts.moved, links),
         "flows": [flow_of(findings.flow, 560), flow_of(findings.flow, 350)],
         "layers": sections.layers(facts.tallies),
         "paths": sections.paths(facts.total),
@@ -135,6 +138,8 @@ def _against(facts: Facts) -> list[Table]:
         return []
     now, before = facts.run, facts.before
     made = [sections_run.against(facts.pairs, now.manifest, before.manifest)]
+    if facts.moved and (table := fields_moved(facts.moved)).rows:
+        made.append(table)
     for what, this, then in (
         ("changed in the job since", now.record.get("work", {}), before.record.get("work", {})),
         ("changed in the environment since", now.manifest.versions, before.manifest.versions),

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipeline.observe.paths import starred
 from pipeline.records import STATUSES, Attempt, Outcome, Problem
 from pipeline.report.passages import Passage, in_answer, in_document
-from pipeline.report.rows import blamed, place_of
+from pipeline.report.rows import blamed
 from pipeline.steps.codes import CODES
 
 MAX_GROUPS = 1000
@@ -81,8 +82,8 @@ class Problems:
             self.layers[schema, CODES[blame.code].layer if blame else "", outcome.status] += 1
         first: dict[Key, Problem] = {}
         for problem in outcome.problems:
-            first.setdefault((schema, place_of(problem.pointer), problem.code), problem)
-        blame_key = (schema, place_of(blame.pointer), blame.code) if blame else None
+            first.setdefault((schema, starred(problem.pointer), problem.code), problem)
+        blame_key = (schema, starred(blame.pointer), blame.code) if blame else None
         for key, problem in first.items():
             group = self.groups.setdefault(key, Group(key))
             cost = key == blame_key

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
@@ -11,7 +10,6 @@ from pipeline.records import STATUSES, Attempt, Field, Layer, Outcome, Problem, 
 from pipeline.steps.codes import CODES, cap_of
 
 LAYERS: tuple[Layer, ...] = get_args(Layer)
-MAX_POINTER = 120
 
 _KINDS: dict[str, Any] = {"problems": Problem, "repairs": Repair, "attempts": Attempt, "fields": Field}
 _KEPT = {name: frozenset(kind.__slots__) for name, kind in _KINDS.items()}
@@ -52,12 +50,6 @@ def _record_attempt(row: Mapping[str, Any]) -> int:
 def was_asked(outcome: Outcome) -> bool:
     """Whether an engine decoded something for the document."""
     return any(attempt.output_tokens or attempt.error not in REFUSALS for attempt in outcome.attempts)
-
-
-def place_of(pointer: str) -> str:
-    """A pointer with array indices as `*`, and of bounded length: its keys may be the model's."""
-    place = re.sub(r"/[0-9]+(?=/|$)", "/*", pointer[: 2 * MAX_POINTER])
-    return place if len(place) <= MAX_POINTER else place[: MAX_POINTER - 1] + "…"
 
 
 def blamed(outcome: Outcome) -> Problem | None:

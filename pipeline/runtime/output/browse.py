@@ -14,11 +14,12 @@ from pipeline.records import Manifest
 from pipeline.runtime.input import read_unit
 from pipeline.runtime.output.commit import read_manifest
 from pipeline.runtime.output.gather import commit_record, unit_of
-from pipeline.runtime.output.lookup import find_run, input_of
+from pipeline.runtime.output.lookup import find_run, input_of, previous_run
 from pipeline.runtime.output.parquet import parquet_of
-from pipeline.runtime.output.run_record import read_run_record, runs_of
+from pipeline.runtime.output.profiles import records_in
+from pipeline.runtime.output.run_record import read_run_record
 from pipeline.runtime.output.tables import NO_SCHEMA, storable
-from pipeline.runtime.store import Store, open_store, reason
+from pipeline.runtime.store import Store, reason
 
 COLUMNS = (
     *("document_id", "source", "record", "document_text", "layer", "record_attempt", "problems", "repairs", "fields"),
@@ -121,7 +122,9 @@ def _rows(store: Store, key: str) -> Iterator[dict[str, Any]]:
         if data is None:
             raise OutputError(f"{store.where}/{key} is not there, but the manifest names it.")
         for batch in parquet_of(data, COLUMNS).to_batches(max_chunksize=BATCH):
-            yield from batch.to_pylist()
+            others = batch.select([name for name in batch.schema.names if name != "record"])
+            for row, record in zip(others.to_pylist(), records_in(batch), strict=True):
+                yield {**row, "record": record}
     except (OSError, pa.ArrowException) as error:
         raise OutputError(f"cannot read {store.where}/{key}, which the manifest names: {reason(error)}") from error
 
@@ -143,19 +146,8 @@ def run_before(run: Browsed) -> Browsed | None:
     are read.
 
     Raises:
-        OutputError: the output cannot be looked into.
+        OutputError: the output, or a manifest in it, cannot be read.
     """
-    where = run.store.where.rstrip("/")
-    output = open_store(where.rpartition("/")[0] or "." if "/" in where else ".")
-    best: Browsed | None = None
-    for store in runs_of(output):
-        with contextlib.suppress(OutputError):  # nobody's run that can be read
-            record = read_run_record(store) or {}
-            manifest = read_manifest(store) if record.get("origin", {}).get("job") == run.manifest.job else None
-            if manifest is None or manifest.run_id == run.manifest.run_id:
-                continue
-            if manifest.committed < run.manifest.committed and (
-                best is None or manifest.committed > best.manifest.committed
-            ):
-                best = Browsed(store, manifest, record, ())
-    return best
+    store = previous_run(run.store)
+    manifest = read_manifest(store) if store else None
+    return Browsed(store, manifest, read_run_record(store) or {}, ()) if store and manifest else None
