@@ -9,6 +9,7 @@ from typing import Any
 
 from pipeline.observe.tally import Tally
 from pipeline.records import STATUSES, Manifest
+from pipeline.report.shown import most
 
 LIKELY = 0.001
 """p-values below this are called changes: the page makes about thirty comparisons."""
@@ -65,7 +66,7 @@ def pairs_of(now: Manifest, before: Manifest) -> Iterator[Pair]:
         if member in now.totals and member in before.totals:
             yield Pair(name, getattr(mine, member), mine.asked, getattr(other, member), other.asked, worse)
     codes = mine.codes | other.codes
-    for code, _ in codes.most_common(MAX_CODES):
+    for code, _ in most(codes, MAX_CODES):
         yield Pair(f"problem {code}", mine.codes[code], mine.documents, other.codes[code], other.documents, worse=1)
 
 

@@ -17,7 +17,7 @@ from pipeline.report.findings import collect, names_of
 from pipeline.report.moved import compared
 from pipeline.report.page import Facts, page_of
 from pipeline.report.passages import in_document
-from pipeline.report.problems import SHOWN_GROUPS, Example, Group
+from pipeline.report.problems import SHOWN_EXAMPLES, SHOWN_GROUPS, Example, Group
 from pipeline.runtime.output.browse import MAX_DOCUMENTS, Browsed, browse, run_before, texts_of
 from pipeline.runtime.output.run_record import recorded_job
 from pipeline.runtime.store import writing
@@ -114,7 +114,7 @@ def _tallies(run: Browsed, names: dict[str, str]) -> dict[str, Tally]:
 def _with_texts(run: Browsed, groups: list[Group]) -> list[Group]:
     """The groups, their examples with a passage of the document. Rejected rows keep the text; others are read again."""
     wanted: dict[str, set[str]] = {}
-    for group in groups:
+    for group in groups[:SHOWN_EXAMPLES]:
         if group.example and group.example.passage is None:
             wanted.setdefault(group.example.unit, set()).add(group.example.source)
     texts = texts_of(run.store, wanted)

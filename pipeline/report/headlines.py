@@ -12,7 +12,7 @@ from pipeline.report.findings import Findings
 from pipeline.report.lengths import Lengths
 from pipeline.report.problems import Group
 from pipeline.report.sections import key
-from pipeline.report.shown import Cell, percent, whole
+from pipeline.report.shown import Cell, most, percent, whole
 from pipeline.steps.codes import CODES
 
 MOST = 10
@@ -64,7 +64,7 @@ def _alarms(
     findings: Findings, groups: Sequence[Group], links: Mapping[tuple[str, str, str], str]
 ) -> Iterator[Headline]:
     """What no document is to blame for."""
-    for name, documents in findings.total.alarms.most_common(PER_KIND):
+    for name, documents in most(findings.total.alarms, PER_KIND):
         code, found = CODES[name], [group for group in groups if group.code == name]
         figure = Cell(whole(documents), key("alarm", name), documents)
         words = f"documents with {name}: {code.meaning}. The engine, its configuration or this program is at fault."

@@ -47,12 +47,12 @@ def bin_of(tokens: int, budget: int) -> int:
     return min(BINS - 1, max(0, -(-tokens * BINS // budget) - 1))
 
 
-def quantile(counts: Mapping[int, int], share: float) -> int:
-    """The smallest value that at least `share` of the observations do not exceed (the inverse of the empirical
+def quantile(counts: Mapping[int, int], percent: int) -> int:
+    """The smallest value that at least `percent` of a hundred observations do not exceed (the inverse of the empirical
     distribution function); 0 of none."""
     total, seen = sum(counts.values()), 0
     for value in sorted(counts):
         seen += counts[value]
-        if seen >= share * total:
+        if 100 * seen >= percent * total:
             return value
     return 0

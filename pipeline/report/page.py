@@ -19,7 +19,7 @@ from pipeline.report.findings import OTHER, Findings
 from pipeline.report.headlines import headlines
 from pipeline.report.moved import fields_moved
 from pipeline.report.picture import flow_of, histogram
-from pipeline.report.problems import Group
+from pipeline.report.problems import SHOWN_EXAMPLES, Group
 from pipeline.report.shown import Cell, Table, count, part
 from pipeline.runtime.output.browse import Browsed
 from pipeline.steps.codes import CODES
@@ -81,7 +81,8 @@ def _exact(value: object) -> str:
 
 def _context(facts: Facts) -> dict[str, Any]:
     run, findings, manifest = facts.run, facts.findings, facts.run.manifest
-    links = {group.key: f"#problem-{rank}" for rank, group in enumerate(facts.groups, 1)}
+    shown = facts.groups[:SHOWN_EXAMPLES]
+    links = {group.key: f"#problem-{rank}" for rank, group in enumerate(shown, 1)}
     return {
         "version": __version__,
         "manifest": manifest,
@@ -95,12 +96,13 @@ def _context(facts: Facts) -> dict[str, Any]:
         "headlines": headlines(findings, facts.pairs, facts.moved, links),
         "flows": [flow_of(findings.flow, 560), flow_of(findings.flow, 350)],
         "layers": sections.layers(facts.tallies),
+        "lost": sections.lost(findings),
         "paths": sections.paths(facts.total),
         "attempts": sections.attempts(findings, facts.total),
         "repairs": sections.repairs(facts.total),
         "problems": sections_run.problems(facts.groups, links),
         "more_problems": len(findings.problems.groups) - len(facts.groups),
-        "examples": list(enumerate(facts.groups, 1)),
+        "examples": list(enumerate(shown, 1)),
         "codes": CODES,
         "open_examples": OPEN_EXAMPLES,
         "replay": sections_run.replay_command,

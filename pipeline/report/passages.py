@@ -30,30 +30,46 @@ class Passage:
         return any(kind == "mark" for kind, _ in self.pieces)
 
 
-def passage(text: str, marks: Sequence[tuple[int, int]] = (), end: str = "", at: int | None = None) -> Passage:
+def passage(text: str, marks: Sequence[tuple[int, int]] = (), end: str = "") -> Passage:
     """The passage of a text around its marks, [start, end) in code points, of which those outside the text or that
-    overlap an earlier one are left out. Without marks: around `at`, or from the beginning. `end` says why the text
-    stops where it does."""
+    overlap an earlier one are left out; without marks, its beginning. `end` says why the text stops where it does."""
     marks = _apart([(start, stop) for start, stop in sorted(marks) if 0 <= start < stop <= len(text)])
-    if marks:
-        first = max(0, marks[0][0] - AROUND)
-        last = min(len(text), max(stop for _, stop in marks) + AROUND, first + MOST)
-    else:
-        first = max(0, (at or 0) - AROUND) if at is not None else 0
-        last = min(len(text), first + MOST)
-    pieces: list[tuple[Kind, str]] = [("gap", f"{first:,}")] if first else []
+    first = max(0, marks[0][0] - AROUND) if marks else 0
+    last = min(len(text), first + MOST)
+    pieces: list[tuple[Kind, str]] = [_gap(first)]
     place = first
     for start, stop in marks:
         if start >= last:
             break
         pieces += [("text", text[place:start]), ("mark", text[start : min(stop, last)])]
         place = min(stop, last)
-    pieces.append(("text", text[place:last]))
-    if last < len(text):
-        pieces.append(("gap", f"{len(text) - last:,}"))
-    elif end:
-        pieces.append(("end", end))
+    return _passage(*pieces, ("text", text[place:last]), _gap(len(text) - last) if last < len(text) else ("end", end))
+
+
+def _gap(characters: int) -> tuple[Kind, str]:
+    return "gap", f"{characters:,}" if characters else ""
+
+
+def _passage(*pieces: tuple[Kind, str]) -> Passage:
     return Passage(tuple((kind, piece.replace("\r\n", "\n")) for kind, piece in pieces if piece))
+
+
+def _last(text: str, end: str) -> Passage:
+    """The end of a text."""
+    first = max(0, len(text) - MOST)
+    return _passage(_gap(first), ("text", text[first:]), ("end", end))
+
+
+def _broken(text: str, at: int, end: str) -> Passage:
+    """The passage of a text around the place from which it is no JSON."""
+    first = max(0, at - AROUND)
+    last = min(len(text), first + MOST)
+    halves: tuple[tuple[Kind, str], ...] = (
+        ("text", text[first:at]),
+        ("end", "no JSON from here"),
+        ("text", text[at:last]),
+    )
+    return _passage(_gap(first), *halves, _gap(len(text) - last) if last < len(text) else ("end", end))
 
 
 def in_document(text: str, spans: Sequence[tuple[int, int]]) -> Passage:
@@ -71,8 +87,10 @@ def in_answer(raw: str, problem: Problem, finish_reason: str) -> Passage:
         spans = [span for place, span in found.spans.items() if place == problem.pointer or place.startswith(below)]
         if spans:
             return passage(raw, [(min(start for start, _ in spans), max(stop for _, stop in spans))], end)
-    if finish_reason == "length" or (CODES[problem.code].layer == "parse" and not found.whole):
-        return passage(raw, (), end, at=min(found.end, len(raw)) if found.end else None)
+    if finish_reason == "length":
+        return _last(raw, end)
+    if CODES[problem.code].layer == "parse" and not found.whole and found.end < len(raw):
+        return _broken(raw, found.end, end)
     return passage(raw, (), end)
 
 

@@ -15,7 +15,8 @@ from pipeline.steps.codes import CODES
 
 MAX_GROUPS = 1000
 """How many places are told apart; beyond twice as many the rarest are forgotten."""
-SHOWN_GROUPS = 25
+SHOWN_GROUPS = 60
+SHOWN_EXAMPLES = 25
 
 Key = tuple[str, str, str]
 """Schema, place (array indices as `*`), code."""

@@ -12,7 +12,8 @@ from pipeline.records import STATUSES
 from pipeline.report.completeness import Completeness, FieldCounts
 from pipeline.report.findings import Findings
 from pipeline.report.lengths import Lengths, quantile
-from pipeline.report.shown import Cell, Table, amount, count, number, part, percent, table, text, whole
+from pipeline.report.rows import LAYERS
+from pipeline.report.shown import Cell, Table, amount, count, most, number, part, percent, table, text, whole
 
 POOR, FAIR = 0.9, 0.99
 """A layer that holds for fewer than this share of what reached it is shown as bad, or as one to watch."""
@@ -41,6 +42,26 @@ def layers(tallies: Mapping[str, Tally]) -> Table:
         (*columns, "rules and grounding hold", "valid at the end"),
         rows,
     )
+
+
+def lost(findings: Findings) -> Table:
+    """Documents that are not valid, by schema and by the layer that cost them that."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for (schema, layer, _), documents in findings.problems.layers.items():
+        counts[schema, layer] += documents
+    found = [layer for layer in (*LAYERS, "") if any(counts[schema, layer] for schema in findings.tallies)]
+    rows = []
+    for schema in sorted(findings.tallies):
+        of = findings.tallies[schema].documents
+        cells = [part(key("lost", schema, layer), counts[schema, layer], of) for layer in found]
+        rows.append([text(schema, code=True), *(_lost(cell) for cell in cells)])
+    columns = ("schema", *(layer or "nobody knows" for layer in found))
+    return table("Documents that are not valid, by the layer that cost them that", columns, rows if found else [])
+
+
+def _lost(cell: Cell) -> Cell:
+    """A share that is a loss: its bar is red, and none is quiet."""
+    return dataclasses.replace(cell, tone="bad" if (cell.share or 0) > 1 - POOR else "warn" if cell.value else "soft")
 
 
 def firsts(tally: Tally) -> Counter[str]:
@@ -99,10 +120,10 @@ def attempts(findings: Findings, total: Tally) -> Table:
     """How often documents were asked about, and what asking again bought."""
     rows = [
         [
-            text(f"{number_} attempt{'' if number_ == 1 else 's'}"),
-            part(key("attempts", number_), documents, findings.documents),
+            text(f"{tries} attempt{'' if tries == 1 else 's'}"),
+            part(key("attempts", tries), documents, findings.documents),
         ]
-        for number_, documents in sorted(findings.attempts.items())
+        for tries, documents in sorted(findings.attempts.items())
     ]
     rows += [
         [text("asked the model again", "of documents asked"), part("retried", total.retried, total.asked)],
@@ -138,7 +159,7 @@ def repairs(total: Tally) -> Table:
     """Kinds of changes between answers and records."""
     rows = [
         [text(kind, code=True), part(key("repair", kind), documents, total.documents)]
-        for kind, documents in total.repairs.most_common(20)
+        for kind, documents in most(total.repairs, 20)
     ]
     return table("Repairs by kind: documents in which an answer was changed", ("kind", "documents"), rows)
 
@@ -153,7 +174,7 @@ def lengths_of(found: Mapping[str, Lengths]) -> Table:
         budget, cut = max(one.budgets, default=0), sum(one.cut.values())
         cells = [text(name, code=True), part(key("length", name, "cut"), cut, sum(one.bins.values()))]
         cells[1] = _toned(cells[1], "bad" if cut > 0.01 * one.answers else "")
-        for label, at in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0)):
+        for label, at in (("p50", 50), ("p90", 90), ("p99", 99), ("max", 100)):
             cells.append(count(key("length", name, label), quantile(one.output, at)))
         cells.append(count(key("length", name, "budget"), budget, "several" if len(one.budgets) > 1 else ""))
         cells += [count(key("length", name, f"prompt_{at}"), quantile(one.prompt, share)) for at, share in _PROMPT]
@@ -162,7 +183,7 @@ def lengths_of(found: Mapping[str, Lengths]) -> Table:
     return table("First answers in output tokens against their budget, and their prompts", columns, rows)
 
 
-_PROMPT = (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
+_PROMPT = (("p50", 50), ("p99", 99), ("max", 100))
 
 
 def _toned(cell: Cell, tone: str) -> Cell:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 Value = int | float | str | None
@@ -98,6 +98,11 @@ def amount(value: float | None) -> str:
     if value is None:
         return "unknown"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"
+
+
+def most(counts: Mapping[str, int], wanted: int) -> list[tuple[str, int]]:
+    """The highest counts; names decide between equals, so that no order of rows does."""
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:wanted]
 
 
 def cut(words: str, most: int = 80) -> str:
