@@ -1,6 +1,6 @@
 """How often does field drift call a shift that is none, and which planted shifts does it see?
 
-    python -m bench.field_drift --json bench/results/field_drift.json
+    python -m bench.field_drift --rounds 100 --json bench/results/field_drift.json
 
 Records are the gold of the real document sets (GRISTMILL_SHARED or `../shared`). *None*: halves of one set, dealt at
 random, and pairs of samples drawn from one set with replacement. *Planted*: two such samples, and in the second a share
@@ -153,35 +153,50 @@ def planted(plant: Plant, size: int, share: float, rounds: int, generator: rando
     return counts
 
 
-def main() -> None:
-    """Measure, print, and write what `--json` names."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=100)
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    generator = random.Random(SEED)
+def measured_none(rounds: int, generator: random.Random) -> dict[str, Any]:
+    """Sets without a shift, each and all together."""
     none: dict[str, Any] = {}
-    for name, rows in records_by_schema().items():
-        none[name] = {"documents": len(rows), **without_shift(rows, options.rounds, generator)}
-        print(name, {how: one["called shifted"] for how, one in none[name].items() if how != "documents"}, flush=True)
     totals: dict[str, Counter[str]] = defaultdict(Counter)
-    for one in none.values():
-        for how, counts in one.items():
-            if how != "documents":
-                totals[how].update(counts)
+    for name, rows in records_by_schema().items():
+        found = without_shift(rows, rounds, generator)
+        none[name] = {"documents": len(rows), **found}
+        for how, counts in found.items():
+            totals[how].update(counts)
+        print(name, {how: counts["called shifted"] for how, counts in found.items()}, flush=True)
     for how, counts in totals.items():
         print(f"{how}: {dict(counts)}")
-    power = []
+    return {"rounds without shift": rounds, "no shift, all sets": totals, "no shift": none}
+
+
+def measured_planted(rounds: int, generator: random.Random) -> dict[str, Any]:
+    """Every plant at every size and share."""
+    power: list[dict[str, Any]] = []
     for plant in plants():
         for size in SIZES:
             for share in SHARES:
-                counts = planted(plant, size, share, options.rounds // 2, generator)
+                counts = planted(plant, size, share, rounds, generator)
                 power.append({"plant": plant.name, "field": plant.field, "size": size, "share": share, **counts})
                 print(power[-1], flush=True)
-    if options.json:
-        said = {"machine": machine.describe(), "seed": SEED, "rounds": options.rounds, "alpha": ALPHA}
-        found = {**said, "no shift, all sets": totals, "no shift": none, "planted": power}
-        options.json.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return {"planted": power}
+
+
+PARTS = {"none": measured_none, "planted": measured_planted}
+
+
+def main() -> None:
+    """Measure, print, and add to what `--json` names."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--part", choices=PARTS, action="append", help="repeatable; both if not given")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    found: dict[str, Any] = {"machine": machine.describe(), "seed": SEED, "alpha": ALPHA}
+    if options.json and options.json.exists():
+        found = {**json.loads(options.json.read_text(encoding="utf-8")), **found}
+    for part in options.part or PARTS:
+        found |= PARTS[part](options.rounds, random.Random(SEED))
+        if options.json:
+            options.json.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pipeline.observe.visible import console_on, visible
 
 if TYPE_CHECKING:
     from pipeline.observe.profile import Profile
+    from pipeline.observe.shift import Comparison
     from pipeline.observe.shifted import Side
     from pipeline.runtime.store import Store
 
@@ -69,7 +70,6 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     be read; with --strict 9: a field shifted.
     """
     from pipeline.observe.shift import compare
-    from pipeline.observe.shifted import as_document, rendered
     from pipeline.runtime.output.lookup import find_run
 
     store = find_run(path)
@@ -79,22 +79,28 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
         raise typer.BadParameter(f"{store.where} has no document of {visible(schema)}: {known}", param_hint="--schema")
     if against is not None and os.path.isfile(against):
         before, other = _file_side(against, member, _the_schema(now))
+    elif member is not None:
+        raise typer.BadParameter("it is for a file of records.", param_hint="--member")
     else:
-        if member is not None:
-            raise typer.BadParameter("it is for a file of records.", param_hint="--member")
         before, other = _run_side(find_run(against) if against else _previous(store), schema, documents)
     found = compare(before, now, alpha=alpha, least=least)
+    _show(found, other, this, everything=everything, as_json=as_json)
+    raise typer.Exit(SHIFTED if strict and found.shifted else 0)
+
+
+def _show(found: Comparison, other: Side, this: Side, *, everything: bool, as_json: bool) -> None:
+    from pipeline.observe.shifted import as_document, rendered
+
     if as_json:
         # ASCII, so that no character of a record acts on a terminal; DEL is the one control that JSON lets through.
         text = json.dumps(as_document(found, other, this), indent=1, ensure_ascii=True)
         typer.echo(text.replace("\x7f", "\\u007f"))
-    else:
-        console = console_on()
-        if not console.is_terminal and "COLUMNS" not in os.environ:
-            console.width = LOG_WIDTH
-        for part in rendered(found, other, this, everything=everything):
-            console.print(part)
-    raise typer.Exit(SHIFTED if strict and found.shifted else 0)
+        return
+    console = console_on()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = LOG_WIDTH
+    for part in rendered(found, other, this, everything=everything):
+        console.print(part)
 
 
 def _run_side(store: Store, schema: str | None, documents: int) -> tuple[dict[str, Profile], Side]:

@@ -2,8 +2,7 @@
 
 All tests are conditional: given how many documents each side has and how often each value occurs on both together,
 documents are dealt to the sides at random. What is computed is exact (Fisher), dealt by a seeded generator
-(permutation), or, where counts are large, the asymptotic formula. Formulas: A. Agresti, Categorical Data Analysis,
-3.2 and 3.5; Kolmogorov's distribution as in W. Press et al., Numerical Recipes, 14.3; when to end dealing: J. Besag,
+(permutation), or, where counts are large, the asymptotic formula (`tails.py`). When to end dealing: J. Besag,
 P. Clifford, Sequential Monte Carlo p-values (1991).
 """
 
@@ -15,17 +14,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
+from pipeline.observe.tails import chi_square_tail, fisher, kolmogorov_tail, log_choose
+
 MAX_CELLS = 64
 """Values that are told apart in a test: the rarest of unordered ones, neighbours of ordered ones count together."""
-MAX_DEALT = 200_000
+MAX_DEALT = 60_000
+"""Deals of one test. Where so many cannot reach the goal, because hundreds of tests share alpha, formulas are used."""
 EXCEEDED = 20
 """Dealing ends when so many were as different as what is seen: the chance is then known well enough."""
 LARGE = 20.0
 """Expected count in each cell from which the asymptotic formula of chi-square is used."""
 FAIR = 5.0
-"""The same where the formula gives less than a thousandth of the goal."""
-MAX_SUPPORT = 5000
-"""Deals that Fisher's test adds up."""
+"""The same, the rarest values together, where the formula gives less than a thousandth of the goal."""
+_ENOUGH = 3
+"""Times 1/goal: so many deals, none of them as different, are a p of a third of the goal."""
 _BATCH = 1000
 _SEED = 20_261
 _MOST = 10**9
@@ -44,24 +46,30 @@ class Chance:
 
 def unordered(before: Sequence[int], now: Sequence[int], goal: float) -> Chance:
     """Chi-square, or Fisher's exact test of two values; distance: total variation. `before` and `now` count the same
-    values, each of which occurs. `goal` is the p that matters: smaller ones need not be exact."""
+    values, each of which occurs. `goal` is the p that matters: smaller ones need not be exact. No statistic is named
+    where neither formula nor dealing could reach it."""
     distance = distance_of(before, now, is_ordered=False)
-    if len(before) == 2 and (exact := _fisher(before, now)) is not None:
+    if len(before) == 2 and (exact := fisher(before, now)) is not None:
         return Chance("Fisher's exact test", distance, exact)
-    before, now = _pooled(before, now)
-    tail, expected = _chi_square(before, now)
-    if expected >= LARGE or (expected >= FAIR and tail <= goal / 1000) or sum(before) + sum(now) >= _MOST:
-        return Chance("chi-square test", distance, tail)
-    return Chance("chi-square, permuted", distance, _dealt(before, now, goal, ordered=False))
+    whole, expected = _chi_square(before, now)
+    if expected >= LARGE or sum(before) + sum(now) >= _MOST:
+        return Chance("chi-square test", distance, whole)
+    can_deal = 1 / goal <= MAX_DEALT
+    together = _together(before, now, FAIR if can_deal else LARGE)
+    tail = _chi_square(*together)[0] if len(together[0]) > 1 else 1.0
+    if tail <= goal / 1000 or not can_deal:
+        told = len(together[0]) > 1
+        return Chance("chi-square test, rare values together" if told else "", distance, tail)
+    return Chance("chi-square, permuted", distance, _dealt(*_pooled(before, now), goal, ordered=False))
 
 
 def ordered(before: Sequence[int], now: Sequence[int], goal: float) -> Chance:
     """Kolmogorov and Smirnov's test of samples on one scale, of which `before` and `now` count the same values in
     ascending order; distance: their D. The asymptotic formula is used where it, which ties make too great, is below a
-    tenth of the `goal`."""
+    tenth of the `goal`, or where dealing could not reach that."""
     distance, size, other = distance_of(before, now, is_ordered=True), sum(before), sum(now)
     tail = kolmogorov_tail(distance * math.sqrt(size * other / (size + other)))
-    if tail <= goal / 10 or size + other >= _MOST:
+    if tail <= goal / 10 or size + other >= _MOST or 1 / goal > MAX_DEALT:
         return Chance("Kolmogorov-Smirnov test", distance, tail)
     return Chance("Kolmogorov-Smirnov, permuted", distance, _dealt(*_joined(before, now), goal, ordered=True))
 
@@ -83,7 +91,7 @@ def least_chance(before: Sequence[int], now: Sequence[int], *, is_ordered: bool)
         left += count
         for part in (left, total - left):
             inner, outer = min(part, size), max(part, size)
-            best = min(best, math.exp(_log_choose(outer, inner) - _log_choose(total, inner)))
+            best = min(best, math.exp(log_choose(outer, inner) - log_choose(total, inner)))
     return best
 
 
@@ -111,42 +119,6 @@ def tellable(least: Sequence[float], alpha: float) -> int:
     return next((k for k in range(1, len(least) + 1) if sum(one <= alpha / k for one in least) <= k), 1)
 
 
-def chi_square_tail(value: float, freedom: int) -> float:
-    """The chance of a chi-square of at least `value`: the regularised upper incomplete gamma function."""
-    a, x = freedom / 2, value / 2
-    if x <= 0:
-        return 1.0
-    scale = math.exp(a * math.log(x) - x - math.lgamma(a))
-    if x < a + 1:
-        term = total = 1 / a
-        n = a
-        while term > total * 1e-15:
-            n += 1
-            term *= x / n
-            total += term
-        return max(0.0, 1 - total * scale)
-    b, c = x + 1 - a, 1e300
-    d = 1 / b
-    fraction = d
-    for i in range(1, 1000):
-        step = -i * (i - a)
-        b += 2
-        d = 1 / (step * d + b or 1e-300)
-        c = b + step / c or 1e-300
-        fraction *= c * d
-        if abs(c * d - 1) < 1e-14:
-            break
-    return min(1.0, scale * fraction)
-
-
-def kolmogorov_tail(value: float) -> float:
-    """The chance of D times sqrt(nm/(n+m)) of at least `value`, for many values without ties."""
-    if value < 0.2:
-        return 1.0
-    terms = ((2.0 if k % 2 else -2.0) * math.exp(-2 * (k * value) ** 2) for k in range(1, 101))
-    return min(1.0, max(0.0, sum(terms)))
-
-
 def _chi_square(before: Sequence[int], now: Sequence[int]) -> tuple[float, float]:
     """The asymptotic chance, and the least count that is expected in a cell."""
     size, total = sum(before), sum(before) + sum(now)
@@ -156,22 +128,6 @@ def _chi_square(before: Sequence[int], now: Sequence[int]) -> tuple[float, float
     return chi_square_tail(value, len(both) - 1), min(both) * min(size, total - size) / total
 
 
-def _fisher(before: Sequence[int], now: Sequence[int]) -> float | None:
-    """Two-sided: the chance of all deals that are no likelier than this one. None if there are too many."""
-    row, column, total = sum(before), before[0] + now[0], sum(before) + sum(now)
-    low, high = max(0, row + column - total), min(row, column)
-    if high - low > MAX_SUPPORT:
-        return None
-    whole = _log_choose(total, row)
-    logs = [_log_choose(column, x) + _log_choose(total - column, row - x) - whole for x in range(low, high + 1)]
-    limit = logs[before[0] - low] + 1e-7
-    return min(1.0, math.fsum(math.exp(one) for one in logs if one <= limit))
-
-
-def _log_choose(n: int, k: int) -> float:
-    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-
-
 def _pooled(before: Sequence[int], now: Sequence[int]) -> tuple[list[int], list[int]]:
     """With the rarest values, of both sides together, as one, so that at most MAX_CELLS are left."""
     pairs = sorted(zip(before, now, strict=True), key=sum, reverse=True)
@@ -179,6 +135,20 @@ def _pooled(before: Sequence[int], now: Sequence[int]) -> tuple[list[int], list[
     if rest:
         kept.append((sum(a for a, _ in rest), sum(b for _, b in rest)))
     return [a for a, _ in kept], [b for _, b in kept]
+
+
+def _together(before: Sequence[int], now: Sequence[int], least: float) -> tuple[list[int], list[int]]:
+    """With rare values together, as rare as they are on both sides, so that at least so many are expected of each."""
+    share = min(sum(before), sum(now)) / (sum(before) + sum(now))
+    cells = [(0, 0)]
+    for a, b in sorted(zip(before, now, strict=True), key=sum):
+        if sum(cells[-1]) * share >= least:
+            cells.append((0, 0))
+        cells[-1] = cells[-1][0] + a, cells[-1][1] + b
+    if len(cells) > 1 and sum(cells[-1]) * share < least:
+        a, b = cells.pop()
+        cells[-1] = cells[-1][0] + a, cells[-1][1] + b
+    return [a for a, _ in cells], [b for _, b in cells]
 
 
 def _joined(before: Sequence[int], now: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -199,7 +169,7 @@ def _joined(before: Sequence[int], now: Sequence[int]) -> tuple[list[int], list[
 def _dealt(before: Sequence[int], now: Sequence[int], goal: float, *, ordered: bool) -> float:
     """The share of random deals that differ at least as much as this one, which counts as one of them."""
     exceeded = done = 0
-    most = min(MAX_DEALT, math.ceil(3 / goal))
+    most = min(MAX_DEALT, math.ceil(_ENOUGH / goal))
     for hits in _deals(before, now, most, ordered):
         for hit in hits:
             done += 1

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from pipeline.observe.chance import detectable, distance_of, holm, least_chance, ordered, tellable, unordered
 from pipeline.observe.profile import MAX_VALUES, NO_FIELD, FieldProfile, Profile
 from pipeline.observe.spread import Spread
-from pipeline.steps.declared.language import language_or_script
+from pipeline.steps.declared.language import script_and_language
 
 Aspect = Literal["status", "presence", "values", "language", "length", "items", "numbers"]
 Verdict = Literal["shifted", "slight", "none", "few"]
@@ -116,7 +116,8 @@ def compare(
     for pair, chance, p in zip(tested, chances, adjusted, strict=True):
         beyond: Verdict = "shifted" if chance.distance >= least else "slight"
         told = (chance.statistic, chance.distance, chance.p, p)
-        findings.append(_finding(pair, told, beyond if p <= alpha else "none", goal))
+        verdict = beyond if p <= alpha else "none" if chance.statistic else "few"
+        findings.append(_finding(pair, told, verdict, goal))
     for pair, one in zip(pairs, reachable, strict=True):
         if one > goal:
             distance = distance_of(pair.before, pair.now, is_ordered=pair.is_ordered)
@@ -160,8 +161,8 @@ def _pairs(before: Profile, now: Profile) -> Iterator[_Pair]:
     read = 0
     for pointer in sorted(before.fields.keys() | now.fields.keys()):
         one, other = before.fields.get(pointer, NO_FIELD), now.fields.get(pointer, NO_FIELD)
-        states = _presence(before, pointer, one), _presence(now, pointer, other)
-        tables.append((pointer, "presence", *states, False))
+        kinds = one.kinds.keys() | other.kinds.keys()
+        tables.append((pointer, "presence", _presence(before, pointer, kinds), _presence(now, pointer, kinds), False))
         if told := _told_values(one, other):
             tables.append((pointer, "values", *told, False))
         else:
@@ -170,7 +171,7 @@ def _pairs(before: Profile, now: Profile) -> Iterator[_Pair]:
         tables.append((pointer, "numbers", *_aligned(one.numbers, other.numbers), True))
         if read < MAX_READ and (one.texts.kept or other.texts.kept) and not told:
             read += 1
-            tables.append((pointer, "language", _languages(one), _languages(other), False))
+            tables.append((pointer, "language", *_languages(one, other), False))
     for pointer, aspect, left, right, is_ordered in tables:
         labels = tuple(sorted(label for label in left.keys() | right.keys() if left.get(label) or right.get(label)))
         counts, others = (tuple(side.get(label, 0) for label in labels) for side in (left, right))
@@ -178,18 +179,19 @@ def _pairs(before: Profile, now: Profile) -> Iterator[_Pair]:
             yield _Pair(now.schema, pointer, aspect, labels, counts, others, is_ordered)
 
 
-def _presence(profile: Profile, pointer: str, one: FieldProfile) -> dict[str, int]:
-    """Null and absent together: columns do not tell them apart."""
-    return {"missing": one.null + profile.absent(pointer), "empty": one.empty, **one.kinds}
+def _presence(profile: Profile, pointer: str, kinds: Set[str]) -> dict[str, int]:
+    """Null and absent together, as columns do not tell them apart; what is filled by JSON type, if by several."""
+    one = profile.fields.get(pointer, NO_FIELD)
+    filled = {"filled": one.filled} if len(kinds) < 2 else one.kinds
+    return {"missing": one.null + profile.absent(pointer), "empty": one.empty, **filled}
 
 
 def _told_values(one: FieldProfile, other: FieldProfile) -> tuple[Counter[str], Counter[str]] | None:
     """The values of both sides, if they are few enough to be compared one by one."""
     different = len(one.values.keys() | other.values.keys())
     often = one.values.total() + other.values.total() >= OFTEN * different
-    return (
-        None if one.free or other.free or not 0 < different <= MAX_VALUES or not often else (one.values, other.values)
-    )
+    fit = often and 0 < different <= MAX_VALUES and not (one.free or other.free)
+    return (one.values, other.values) if fit else None
 
 
 def _aligned(one: Spread, other: Spread) -> tuple[Counter[float], Counter[float]]:
@@ -197,13 +199,9 @@ def _aligned(one: Spread, other: Spread) -> tuple[Counter[float], Counter[float]
     return one.at(digits), other.at(digits)
 
 
-def _languages(one: FieldProfile) -> Counter[str]:
-    return Counter(filter(None, map(language_or_script, one.texts.texts())))
-
-
-def fields_of(findings: Sequence[Finding]) -> dict[tuple[str, str], list[Finding]]:
-    """Findings by schema and field, in their order."""
-    found: dict[tuple[str, str], list[Finding]] = {}
-    for one in findings:
-        found.setdefault((one.schema, one.pointer), []).append(one)
-    return found
+def _languages(one: FieldProfile, other: FieldProfile) -> tuple[Counter[str], Counter[str]]:
+    """The languages of the texts that have one, or, if most are too short to tell, the scripts of all."""
+    first, second = ([script_and_language(text) for text in side.texts.texts()] for side in (one, other))
+    told = sum(bool(language) for _, language in first + second)
+    by = 1 if 2 * told >= len(first) + len(second) else 0
+    return Counter(found[by] for found in first if found[by]), Counter(found[by] for found in second if found[by])

@@ -58,18 +58,18 @@ def _read(side: Side, schema: str) -> str:
 
 def _summary(found: Comparison) -> str:
     fields = len({(one.schema, one.pointer) for one in found.shifted})
-    few = sum(one.verdict == "few" for one in found.findings)
-    said = f"{fields} fields shifted ({found.tests} tests; at least {found.least:.0%} of the documents, and a chance of"
-    said += f" at most {found.alpha:g} that any of these is an accident)"
+    said = f"{fields} {'field' if fields == 1 else 'fields'} shifted in at least {found.least:.0%} of the documents "
+    said += f"({found.tests} tests; a false alarm in at most {found.alpha * 100:.3g}% of comparisons)."
     same = [one.detectable for one in found.findings if one.verdict == "none"]
-    said += f". What shows none may have moved by up to about {max(same):.0%}" if same else ""
-    return f"{said}. {few} could not be tested: too few documents." if few else f"{said}."
+    said += f" Where none was seen, up to about {max(same):.0%} may have shifted all the same." if same else ""
+    few = sum(one.verdict == "few" for one in found.findings)
+    return f"{said} Too few documents for {few} further tests." if few else said
 
 
 def _table(findings: list[Finding], *, one_schema: bool) -> Table:
-    table = Table("verdict", "field", "what", "documents", "distance", "p", "before → now")
+    table = Table("verdict", "field", "what", "documents", "distance", "adjusted p", "before → now")
     for one in findings:
-        place = one.pointer or "(the record)"
+        place = one.pointer or ("(documents)" if one.aspect == "status" else "(the record)")
         table.add_row(
             cell(one.verdict, "red" if one.verdict == "shifted" else ""),
             cell(place if one_schema else f"{one.schema} {place}"),

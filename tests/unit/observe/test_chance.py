@@ -10,16 +10,15 @@ from collections import Counter
 import pytest
 
 from pipeline.observe.chance import (
-    chi_square_tail,
     detectable,
     distance_of,
     holm,
-    kolmogorov_tail,
     least_chance,
     ordered,
     tellable,
     unordered,
 )
+from pipeline.observe.tails import chi_square_tail, kolmogorov_tail
 
 
 @pytest.mark.parametrize(
@@ -82,8 +81,19 @@ def test_a_permuted_chance_is_that_of_all_deals(before: list[int], now: list[int
 
 
 def test_what_is_rare_is_dealt_often_enough_to_reach_the_goal() -> None:
-    for goal in (1e-3, 1e-5):
+    for goal in (1e-3, 1e-4):
         assert unordered([12, 9, 9], [0, 1, 29], goal).p <= goal
+
+
+def test_where_dealing_cannot_reach_the_goal_formulas_do_or_nothing_is_said() -> None:
+    rare = [1, 0, 2, 1, 1, 0] * 10
+    many = unordered([400, 300, *rare], [100, 300, *reversed(rare)], 1e-6)
+    assert many.statistic == "chi-square test, rare values together"
+    assert many.p < 1e-12
+    assert unordered([400, 300, *rare], [401, 300, *reversed(rare)], 1e-6).p > 0.01
+    few = unordered([3, 3, 0], [0, 0, 6], 1e-6)
+    assert (few.statistic, few.p, few.distance) == ("", 1.0, 1.0)
+    assert ordered([3, 3, 0], [0, 0, 6], 1e-6).statistic == "Kolmogorov-Smirnov test"
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -94,7 +94,7 @@ def test_counts_are_those_of_the_records() -> None:
     assert set(values.counts) == {Count("a", 60, 20), Count("b", 40, 40), Count("c", 0, 30)}
     assert values.counts[0].what == "a"  # differs most
     assert values.distance == pytest.approx(0.6 - 20 / 90)
-    assert set(found(comparison, "/kind", "presence").counts) == {Count("string", 100, 90), Count("missing", 10, 30)}
+    assert set(found(comparison, "/kind", "presence").counts) == {Count("filled", 100, 90), Count("missing", 10, 30)}
 
 
 def test_quantiles_tell_how_numbers_moved() -> None:
@@ -154,6 +154,11 @@ def test_another_language_is_found() -> None:
     one = found(comparison, "/text", "language")
     assert one.verdict == "shifted"
     assert set(one.counts) == {Count("en", 120, 60), Count("de", 0, 60)}
+
+
+def test_texts_that_became_too_short_to_tell_are_no_other_language() -> None:
+    comparison = compared(passages(ENGLISH, 120), passages(ENGLISH, 60) + passages(ENGLISH[:40], 60))
+    assert [one.aspect for one in comparison.shifted] == ["length"]
 
 
 def test_short_texts_are_told_by_their_script() -> None:
