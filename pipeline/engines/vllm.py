@@ -2,8 +2,8 @@
 
 Written against vLLM 0.32. Facts it rests on: `VLLMValidationError` from `generate` is about the request (its schema
 or its length), never about the engine; `EngineDeadError` is final; a grammar that fails inside the core ends that
-request with finish reason `error`; `metrics.scheduled_ts - queued_ts` holds the wait for the grammar; a StatLogger is
-called after every step of the core, with `iteration_stats` if the step made tokens, FINAL_ONLY or not.
+request with finish reason `error`; `metrics.scheduled_ts - queued_ts` holds the wait for the grammar; `logprobs` are
+taken behind the grammar's mask and before the temperature, `prompt_logprobs` without a mask.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import asyncio
 import os
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -20,11 +20,15 @@ from typing import Any, cast
 
 from pipeline.engines import models
 from pipeline.engines.alignment import token_ends
+from pipeline.engines.audit import Auditor, Rows
+from pipeline.engines.blanks import Blanks
 from pipeline.engines.chat import ChatTokenizer
 from pipeline.engines.grammar import backend_of
 from pipeline.engines.memory import check_memory
 from pipeline.engines.startup import prove_and_warm
-from pipeline.errors import EngineError, JobFileError
+from pipeline.engines.vllm_start import check_arguments, start_vllm
+from pipeline.engines.vocabulary import Vocabulary
+from pipeline.errors import EngineError
 from pipeline.job import VllmConfig
 from pipeline.records import Completion, FinishReason, Prompt, Sampling
 from pipeline.schema.plan import DecodingPlan
@@ -32,8 +36,9 @@ from pipeline.schema.plan import DecodingPlan
 ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "WARNING"}
 """Set unless the environment or the engine config says otherwise: a batch job fetches nothing while it runs."""
 
-OWN_ARGUMENTS = {"tensor_parallel_size": "tensor_parallel", "pipeline_parallel_size": "pipeline_parallel"}
-"""Arguments of vLLM that decide how an engine is placed, so that the engine config has keys for them."""
+LIKELIEST = 20
+"""So many of the likeliest tokens are looked at in an audit for blanks, at every place: the most that vLLM gives unless
+it is told otherwise. Never 0, for which vLLM does not check that it can give any, and its core may die of that."""
 
 
 class VllmEngine:
@@ -42,7 +47,7 @@ class VllmEngine:
     def __init__(self, config: VllmConfig) -> None:
         """Raises EngineError if the model is missing or vLLM does not start, ResourceError if memory is short,
         JobFileError if `engine_args` names what has a key of its own."""
-        _check_arguments(config)
+        check_arguments(config)
         for name, value in (ENVIRONMENT | config.environment).items():
             os.environ.setdefault(name, value)
         path = models.resolve(config.model)
@@ -50,8 +55,11 @@ class VllmEngine:
         self._config = config
         self._proven = False
         self._moved = float("-inf")
-        self._llm = _start_vllm(config, path, self._move)
+        self._llm = start_vllm(config, path, self._move)
         self._chat = ChatTokenizer(path)
+        vocabulary = int(self._llm.model_config.get_vocab_size())
+        blanks = partial(self._blanks, vocabulary) if config.compact_json else None
+        self._auditor = Auditor(self._unmasked, blanks, vocabulary, config.max_model_len)
         # One thread: Hugging Face tokenizers are not safe to share, and a long document must not stop the loop.
         self._tokenizing = ThreadPoolExecutor(1, thread_name_prefix="tokenize")
         import vllm
@@ -78,6 +86,8 @@ class VllmEngine:
         from vllm.v1.engine.exceptions import EngineDeadError
 
         started = time.monotonic()
+        if sampling.audit:
+            sampling = replace(sampling, token_ids=True, logprobs=sampling.logprobs or 0)
         limit = self._config.max_model_len
         if self._chat.surely_exceeds(prompt, limit):
             size = len(prompt.system) + len(prompt.user)
@@ -99,7 +109,10 @@ class VllmEngine:
             raise EngineError(f"the vLLM engine died: {error}. Run the same command to continue.") from error
         except Exception as error:  # EngineGenerateError, a full queue, …: this request failed, the engine lives
             return self._failed(plan, "engine_failed", repr(error.__cause__ or error), len(tokens))
-        return await self._answer(output, tokens, plan, sampling, time.monotonic() - started)
+        completion = await self._answer(output, tokens, plan, sampling, time.monotonic() - started)
+        if not sampling.audit or completion.error:
+            return completion
+        return await self._auditor.audit(tokens, completion, sampling.audit)
 
     async def _answer(
         self, output: Any, prompt: list[int], plan: DecodingPlan, sampling: Sampling, seconds: float
@@ -135,6 +148,45 @@ class VllmEngine:
             last = output
         return last
 
+    async def _unmasked(self, prompt: list[int], answer: list[int]) -> Rows | None:
+        """The answer as part of a prompt, of which vLLM tells all log probabilities. It reads nothing from the prefix
+        cache for that, and must not: what it reads it does not score."""
+        from vllm import SamplingParams
+        from vllm.exceptions import VLLMClientError
+        from vllm.inputs import TokensPrompt
+        from vllm.sampling_params import RequestOutputKind
+
+        if self._config.engine_args.get("logprobs_mode", "raw_logprobs") != "raw_logprobs":
+            return None
+        params = SamplingParams(
+            temperature=0.0,
+            max_tokens=1,
+            prompt_logprobs=LIKELIEST,
+            flat_logprobs=True,
+            detokenize=False,
+            output_kind=RequestOutputKind.FINAL_ONLY,
+        )
+        tokens, last = TokensPrompt(prompt_token_ids=[*prompt, *answer]), None
+        try:
+            async for output in self._llm.generate(tokens, params, uuid.uuid4().hex):
+                last = output
+        except VLLMClientError:  # this engine is set up so that it gives none, or fewer
+            return None
+        rows = last.prompt_logprobs if last is not None else ()
+        if len(rows) != len(prompt) + len(answer):
+            raise EngineError(f"vLLM scored {len(rows)} of {len(prompt) + len(answer)} tokens")
+        return [
+            {id_: entry.logprob for id_, entry in rows[place].items()}
+            for place in range(len(prompt), len(prompt) + len(answer))
+        ]
+
+    async def _blanks(self, size: int) -> Blanks:
+        """Of the vocabulary as the grammar library reads it: every tokenizer has notations of its own."""
+        vocabulary = Vocabulary(self._chat.tokenizer, size)
+        info = await asyncio.get_running_loop().run_in_executor(self._tokenizing, lambda: vocabulary.xgrammar)
+        control = self._chat.control_ids
+        return Blanks([b"" if id_ in control else text for id_, text in enumerate(info.decoded_vocab)])
+
     def _completion(self, output: Any, plan: DecodingPlan, sampling: Sampling, seconds: float) -> Completion:
         choice, metrics = output.outputs[0], output.metrics
         logprobs = tuple({token: entry.logprob for token, entry in row.items()} for row in choice.logprobs or ())
@@ -167,53 +219,3 @@ class VllmEngine:
             error=error,
             detail=detail,
         )
-
-
-def _check_arguments(config: VllmConfig) -> None:
-    for argument, key in OWN_ARGUMENTS.items():
-        if argument in config.engine_args:
-            raise JobFileError(
-                f"engine_args.{argument}: write `{key}: {config.engine_args[argument]}` in the engine config instead, "
-                "so that the engine's placement knows of it."
-            )
-
-
-def _start_vllm(config: VllmConfig, path: str, moved: Callable[[], None]) -> Any:
-    """`moved` is called when the core made tokens."""
-    from vllm.engine.arg_utils import AsyncEngineArgs
-    from vllm.v1.engine.async_llm import AsyncLLM
-
-    structured = {"backend": backend_of(config.backend), "disable_any_whitespace": config.compact_json}
-    try:
-        arguments = AsyncEngineArgs(
-            model=path,
-            dtype=config.dtype,
-            max_model_len=config.max_model_len,
-            max_num_seqs=config.max_num_seqs,
-            tensor_parallel_size=config.tensor_parallel,
-            pipeline_parallel_size=config.pipeline_parallel,
-            structured_outputs_config=structured,
-            **config.engine_args,
-        )
-        return AsyncLLM.from_engine_args(arguments, stat_loggers=[_mover(moved)])
-    except Exception as error:  # vLLM raises whatever its parts raise; any of it means that there is no engine
-        raise EngineError(
-            f"vLLM did not start with model {config.model}: {type(error).__name__}: {error}\n"
-            "--verbose shows vLLM's own log; `gristmill engines` shows what is installed."
-        ) from error
-
-
-def _mover(moved: Callable[[], None]) -> Any:
-    """A factory of vLLM's loggers that tells of steps which made tokens; one that made none may be a wait for ever."""
-    from vllm.v1.metrics.loggers import StatLoggerBase
-
-    class Mover(StatLoggerBase):  # type: ignore[misc]  # vLLM is not typed here
-        def __init__(self, vllm_config: Any, engine_index: int = 0) -> None: ...
-
-        def record(self, scheduler_stats: Any, iteration_stats: Any, *_more: Any, **_named: Any) -> None:
-            if iteration_stats is not None:
-                moved()
-
-        def log_engine_initialized(self) -> None: ...
-
-    return Mover
