@@ -22,6 +22,7 @@ CLIPPED_MEAN = 0.3
 ENOUGH = 20
 """Fewer values than this say nothing about a field."""
 PER_KIND = 3
+MOST_LAYERS = 5
 LOSS = 0.05
 """A layer that costs more than this share of a schema's documents is bad, and one to watch below it."""
 
@@ -50,7 +51,7 @@ def headlines(
     groups = findings.problems.ranked()
     found = [
         *_alarms(findings, groups, links),
-        *_layers(findings, groups, links),
+        *_layers(findings, groups, links)[:MOST_LAYERS],
         *_cut(findings.lengths),
         *_fields(findings),
         *_clipped(findings),
@@ -74,23 +75,23 @@ def _alarms(
         yield Headline("alarm", code.layer, schema, figure, words, "", f"Likely cause: {code.cause}.", href, documents)
 
 
-def _layers(
-    findings: Findings, groups: Sequence[Group], links: Mapping[tuple[str, str, str], str]
-) -> Iterator[Headline]:
-    """Which layer cost how many documents their validity, and the place that cost most."""
+def _layers(findings: Findings, groups: Sequence[Group], links: Mapping[tuple[str, str, str], str]) -> list[Headline]:
+    """Which layer cost how many documents their validity, and the place that cost most; the most first."""
     lost: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for (schema, layer, status), documents in findings.problems.layers.items():
         lost[schema, layer][status] += documents
+    found = []
     for (schema, layer), statuses in lost.items():
         documents, of = statuses.total(), findings.tallies[schema].documents
         first = next((group for group in groups if (group.schema, group.layer) == (schema, layer) and group.cost), None)
         figure = Cell(whole(documents), key("lost", schema, layer), documents, f"of {whole(of)}", of=of)
         parts = ", ".join(f"{whole(count)} {status}" for status, count in sorted(statuses.items(), reverse=True))
-        words = f"documents are not valid: {parts}."
-        more = f"{first.code} in {whole(first.cost)} of them: {CODES[first.code].meaning}." if first else ""
+        words = f"documents are not valid ({parts})."
+        more = f"Most often {first.code} ({whole(first.cost)}): {CODES[first.code].meaning}." if first else ""
         tone = "bad" if statuses["rejected"] > LOSS * of or documents > 2 * LOSS * of else "warn"
         place, href = (first.place, links.get(first.key, "")) if first else ("", "")
-        yield Headline(tone, layer, schema, figure, words, place, more, href, documents)
+        found.append(Headline(tone, layer, schema, figure, words, place, more, href, documents))
+    return sorted(found, key=lambda line: (_ORDER.index(line.tone), -line.weight, line.schema, line.layer))
 
 
 def _cut(found: Mapping[str, Lengths]) -> Iterator[Headline]:

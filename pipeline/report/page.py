@@ -80,49 +80,64 @@ def _exact(value: object) -> str:
 
 
 def _context(facts: Facts) -> dict[str, Any]:
-    run, findings, manifest = facts.run, facts.findings, facts.run.manifest
+    run, manifest = facts.run, facts.run.manifest
     shown = facts.groups[:SHOWN_EXAMPLES]
     links = {group.key: f"#problem-{rank}" for rank, group in enumerate(shown, 1)}
     return {
         "version": __version__,
         "manifest": manifest,
+        "committed": _minute(manifest.committed),
         "where": run.store.where,
         "engines": ", ".join(dict.fromkeys(rates.engine for rates in facts.total.rates() if rates.engine)),
         "documents": count("documents", manifest.documents),
         "statuses": sections.statuses(manifest.counts, manifest.documents),
-        "read": part("read", findings.documents, manifest.documents),
-        "whole": findings.documents == manifest.documents,
         "notes": list(_notes(facts)),
-        "headlines": headlines(findings, facts.pairs, facts.moved, links),
-        "flows": [flow_of(findings.flow, 560), flow_of(findings.flow, 350)],
-        "layers": sections.layers(facts.tallies),
-        "lost": sections.lost(findings),
+        "headlines": headlines(facts.findings, facts.pairs, facts.moved, links),
         "paths": sections.paths(facts.total),
-        "attempts": sections.attempts(findings, facts.total),
+        "attempts": sections.attempts(facts.findings, facts.total),
         "repairs": sections.repairs(facts.total),
+        "layers": sections.layers(facts.tallies),
         "problems": sections_run.problems(facts.groups, links),
-        "more_problems": len(findings.problems.groups) - len(facts.groups),
         "examples": list(enumerate(shown, 1)),
         "codes": CODES,
         "open_examples": OPEN_EXAMPLES,
         "replay": sections_run.replay_command,
-        "lengths": sections.lengths_of(findings.lengths),
-        "histograms": [
-            (name, histogram(lengths), sections.key("bin", name))
-            for name, lengths in sorted(findings.lengths.items())
-            if lengths.bins
-        ],
-        "fields": _by_schema(findings.completeness, sections.fields),
-        "clipped": _by_schema(
-            {n: found for n, found in findings.clipped.items() if found.fields}, sections_run.clipped
-        ),
-        "audits": _audits(findings),
-        "slowest": sections_run.slowest(findings.slowest, run.store.where),
         "tokens": sections_run.tokens(facts.total, facts.tallies),
-        "cost": sections_run.cost(facts.cost, facts.total, findings, findings.documents == manifest.documents),
         "against": _against(facts),
         "provenance": sections_run.provenance(manifest, run.record, run.store.where),
+        **_of_rows(facts),
     }
+
+
+def _of_rows(facts: Facts) -> dict[str, Any]:
+    """What is known of the rows that were read, which of a large run are not all."""
+    findings, documents = facts.findings, facts.run.manifest.documents
+    whole = findings.documents == documents
+    bins = [
+        (name, histogram(lengths), sections.key("bin", name))
+        for name, lengths in sorted(findings.lengths.items())
+        if lengths.bins
+    ]
+    audited = {name: found for name, found in findings.clipped.items() if found.fields}
+    return {
+        "read": part("read", findings.documents, documents),
+        "whole": whole,
+        "flows": [flow_of(findings.flow, 560), flow_of(findings.flow, 350)],
+        "lost": sections.lost(findings),
+        "more_problems": len(findings.problems.groups) - len(facts.groups),
+        "lengths": sections.lengths_of(findings.lengths),
+        "histograms": bins,
+        "fields": _by_schema(findings.completeness, sections.fields),
+        "clipped": _by_schema(audited, sections_run.clipped),
+        "audits": _audits(findings),
+        "slowest": sections_run.slowest(findings.slowest),
+        "cost": sections_run.cost(facts.cost, facts.total, findings, whole),
+    }
+
+
+def _minute(time: str) -> str:
+    """A run's time to the minute, for people."""
+    return f"{time[:10]} {time[11:16]} UTC" if time.endswith("+00:00") else time
 
 
 def _by_schema(found: Mapping[str, Any], make: Any) -> list[Table]:

@@ -62,7 +62,7 @@ def _mass(where: str, mass: Mass) -> Cell:
     return Cell(percent(mass.mean, 1), key(where, "mean"), mass.mean, note, mass.mean, tone)
 
 
-def slowest(found: Sequence[Slow], where: str) -> Table:
+def slowest(found: Sequence[Slow]) -> Table:
     """The documents that took longest, with how to look at each."""
     rows = []
     for rank, slow in enumerate(sorted(found, reverse=True), 1):
@@ -171,7 +171,9 @@ def against(pairs: Sequence[Pair], now: Manifest, before: Manifest) -> Table:
             ]
         )
     return table(
-        f"Against run {before.run_id}, committed {before.committed}", ("what", "before", "now", "change"), rows
+        f"Against run {before.run_id}, committed {before.committed[:16].replace('T', ' ')}",
+        ("what", "before", "now", "change"),
+        rows,
     )
 
 
