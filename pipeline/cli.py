@@ -55,7 +55,7 @@ def run(
     """Run a job: read, extract, write Parquet, commit.
 
     The same command on the same input **resumes** an interrupted run and **does nothing** after a finished one. What
-    is committed stands in `<output>/run=<id>/manifest.json`; trust only files that it names. `report.html` is beside it.
+    is committed stands in `<output>/run=<id>/manifest.json`; trust only files that it names. `report.html` lies beside.
 
     Ctrl-C and SIGTERM let what is in flight finish for a while (`safety.drain_seconds`) and save it; a second one ends
     at once.

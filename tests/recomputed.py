@@ -7,6 +7,7 @@ counted here anew. `figures_of` reads a page's figures back: {name: (value, of)}
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 from collections import Counter, defaultdict
 from html.parser import HTMLParser
@@ -25,6 +26,9 @@ LAYERS = ("read", "engine", "parse", "schema", "rules", "ground", "route")
 UNASKED = ("prompt_too_long", "schema_refused", "recording_missing", "recording_stale")
 NOT_JSON_REPAIRS = ("document_cleaned", "salvaged", "rest_left_out", "repair_refused", "repair_failed")
 WAYS = {1: "first pass", 2: "repaired or retried", 3: "salvaged", 0: "no record"}
+
+ONLY_OF_OTHERS = ("against|", "moved|", "engines", "gpu_hours", "money")
+"""Figures that are not of the run's rows and manifest."""
 
 
 class _Reader(HTMLParser):
@@ -47,6 +51,18 @@ def figures_of(page: str) -> Figures:
     reader = _Reader()
     reader.feed(page)
     return reader.found
+
+
+def assert_equal(shown: Figures, made: Figures) -> None:
+    """Every figure of the page is what the rows say; what the page leaves out are rare problems only."""
+    own = {name: figure for name, figure in shown.items() if not name.startswith(ONLY_OF_OTHERS)}
+    assert not own.keys() - made.keys()
+    assert not {name for name in made.keys() - own.keys() if not name.startswith(("problem|", "lost|", "alarm|"))}
+    for name, (value, of) in own.items():
+        expected, whole = made[name]
+        same = math.isclose(value, expected, rel_tol=1e-9) if isinstance(value, float) else value == expected
+        assert same, f"{name}: the page says {value}, the rows {expected}"
+        assert of is None or of == whole, f"{name}: out of {of}, by the rows out of {whole}"
 
 
 def rows_of(run: Path, manifest: dict[str, Any]) -> list[dict[str, Any]]:

@@ -176,6 +176,8 @@ def _notes(facts: Facts) -> Any:
         yield f"{len(findings.unknown_codes)} problem codes are not known to gristmill {__version__} and are left out."
     if findings.problems.dropped:
         yield "There are too many places of problems to keep: the rarest are left out."
+    if sum(tally.documents for tally in facts.tallies.values()) < manifest.documents:
+        yield "Units of several schemas, which an earlier version wrote, are left out of the rates by schema."
     if not facts.run.record:
         yield "The run's run.json cannot be read: what the job asked for is not known."
     if findings.documents == manifest.documents and dict(findings.total.statuses) != {

@@ -91,7 +91,7 @@ class Problems:
             group.documents += 1
             group.cost += cost
             group.statuses[outcome.status] += 1
-            self._show(group, row, outcome, blame if cost and blame else problem)
+            self._show(group, row, outcome, blame if cost and blame else problem, cost=cost)
         if len(self.groups) > 2 * MAX_GROUPS:
             self._forget()
 
@@ -99,13 +99,12 @@ class Problems:
         """The groups, those that cost most documents first."""
         return sorted(self.groups.values(), key=lambda group: (-group.cost, -group.documents, group.key))
 
-    def _show(self, group: Group, row: Mapping[str, Any], outcome: Outcome, problem: Problem) -> None:
+    def _show(self, group: Group, row: Mapping[str, Any], outcome: Outcome, problem: Problem, *, cost: bool) -> None:
         """Take the outcome for the example if it shows the problem better: a document that it cost, a worse status, a
         short answer; the id decides, so that no order of rows does."""
         attempt = next((one for one in outcome.attempts if one.number == problem.attempt), None)
         raw = attempt.raw_text if attempt else ""
-        spent = not (blame := blamed(outcome)) or blame.code != problem.code or blame.pointer != problem.pointer
-        rank = (spent, -STATUSES.index(outcome.status), not raw, len(raw), outcome.document_id, outcome.source)
+        rank = (not cost, -STATUSES.index(outcome.status), not raw, len(raw), outcome.document_id, outcome.source)
         if group.rank is not None and group.rank <= rank:
             return
         group.rank = rank

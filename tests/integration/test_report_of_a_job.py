@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recomputed import figures_of, recomputed
+from recomputed import assert_equal, figures_of, recomputed
 
 from pipeline.flow import run
 from pipeline.report.build import write_report
 from tests.integration.conftest import MakeJob
 from tests.integration.test_sampler_job import FAULTS
-from tests.unit.test_report import assert_equal
 
 pytestmark = pytest.mark.usefixtures("ray_cluster")
 
@@ -24,7 +23,12 @@ def test_every_figure_of_a_job_with_faults(documents: list[dict[str, Any]], make
         {"id": "blank", "schema": "receipt@1", "text": " "},
     ]
     rows.append(dict(documents[0]))
-    parts = {"engine": {"faults": FAULTS}, "policy": {"ground": "degrade"}, "placement": {"unit_documents": 20}}
+    parts = {
+        "engine": {"faults": FAULTS},
+        "policy": {"ground": "degrade"},
+        "audit": {"fraction": 0.5},
+        "placement": {"unit_documents": 20},
+    }
     job = make_job(rows, "faults", stop_if={"rejection": None, "first_pass": None, "truncation": None}, **parts)
     manifest = run(job, lambda event, value: None)
     place = Path(job.output) / f"run={manifest.run_id}"
@@ -32,6 +36,8 @@ def test_every_figure_of_a_job_with_faults(documents: list[dict[str, Any]], make
     shown = figures_of(page)
     assert_equal(shown, recomputed(place))
     assert {name for name in shown if name.startswith("alarm|")}
+    assert {name for name in shown if name.startswith("clipped|")}
+    assert shown["audit|done"][0] > 50
     assert "evenly chosen" not in page
     partly = Path(write_report(str(place), most=80)).read_text(encoding="utf-8")
     read, of = figures_of(partly)["read"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recomputed import Figures, figures_of, recomputed
+from recomputed import assert_equal, figures_of, recomputed
 from replay_runs import answers, commit
 from support import GOOD, Answers, completion
 from typer.testing import CliRunner
@@ -25,9 +25,6 @@ HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(2)></pre></details></main><!-- "
     "<style>*{display:none}</style> &amp; {{ 7*7 }} {% raw %} ' \" \u202e\x1b[31m\u2028 "
 )
-ONLY_OF_OTHERS = ("against|", "moved|", "engines", "gpu_hours", "money")
-"""Figures that are not of the run's rows and manifest."""
-
 PATIENT = {"backoff_seconds": 0.0}
 
 Make = Callable[..., Path]
@@ -42,18 +39,6 @@ def committed(tmp_path: Path) -> Make:
 def page_of(run: Path, **options: Any) -> str:
     write_report(str(run), **options)
     return (run / "report.html").read_text(encoding="utf-8")
-
-
-def assert_equal(shown: Figures, made: Figures) -> None:
-    """Every figure of the page is what the rows say; what the page leaves out are rare problems only."""
-    own = {name: figure for name, figure in shown.items() if not name.startswith(ONLY_OF_OTHERS)}
-    assert not own.keys() - made.keys()
-    assert not {name for name in made.keys() - own.keys() if not name.startswith(("problem|", "lost|", "alarm|"))}
-    for name, (value, of) in own.items():
-        expected, whole = made[name]
-        same = math.isclose(value, expected, rel_tol=1e-9) if isinstance(value, float) else value == expected
-        assert same, f"{name}: the page says {value}, the rows {expected}"
-        assert of is None or of == whole, f"{name}: out of {of}, by the rows out of {whole}"
 
 
 def test_every_figure_is_that_of_the_rows(committed: Make) -> None:

@@ -226,3 +226,10 @@ def test_ways_of_documents() -> None:
 def _attempt(tokens: int) -> dict[str, Any]:
     one = attempt(tokens=tokens)
     return {name: getattr(one, name) for name in one.__slots__}
+
+
+def test_a_code_of_another_version_is_counted_and_left_out() -> None:
+    strange = {"code": "of_tomorrow", "pointer": "/a", "message": "", "attempt": 1, "severity": "", "layer": "parse"}
+    found = collect([row("a", problems=[strange])], {"receipt@1": "receipt@1"})
+    assert found.unknown_codes == {"of_tomorrow": 1}
+    assert not found.problems.groups

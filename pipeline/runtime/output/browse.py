@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -32,6 +31,9 @@ MAX_DOCUMENTS = 20_000
 
 BATCH = 256
 """Rows that are Python values at once."""
+
+MAX_FAILURES = 3
+"""An input that is out of reach is not tried for ever: each try may wait for minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +133,18 @@ def _rows(store: Store, key: str) -> Iterator[dict[str, Any]]:
 
 def texts_of(store: Store, wanted: Mapping[str, set[str]]) -> dict[str, str]:
     """By `source`, the texts of some documents, read again from the input: {unit: sources} → {source: text}. What the
-    input no longer holds is not among them."""
+    input no longer holds is not among them, nor what comes after `MAX_FAILURES` units that cannot be read."""
     found: dict[str, str] = {}
-    for unit, sources in wanted.items():
-        with contextlib.suppress(GristmillError):  # gone, changed, or out of reach: an example without its document
+    failures = 0
+    for unit, sources in sorted(wanted.items()):
+        try:
             for document in read_unit(*input_of(store, unit)):
                 if (source := storable(document.source)) in sources:
                     found[source] = document.text
+        except (GristmillError, OSError):  # gone, changed, or out of reach: an example without its document
+            failures += 1
+            if failures >= MAX_FAILURES:
+                break
     return found
 
 
