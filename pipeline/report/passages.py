@@ -80,6 +80,8 @@ def in_document(text: str, spans: Sequence[tuple[int, int]]) -> Passage:
 def in_answer(raw: str, problem: Problem, finish_reason: str) -> Passage:
     """The passage of an answer around the value at a problem's place; where it stopped being JSON, for an answer that
     is none; its end, for one that was cut."""
+    if not raw:
+        return Passage(())
     end = "" if finish_reason in ("", "stop") else f"stops here: {finish_reason}"
     found = scan(raw)
     below = f"{problem.pointer}/"
