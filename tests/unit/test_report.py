@@ -18,7 +18,9 @@ from support import GOOD, Answers, completion
 from typer.testing import CliRunner
 
 from pipeline.cli import app
+from pipeline.commands_report import after_run
 from pipeline.errors import OutputError
+from pipeline.observe.visible import console_on
 from pipeline.report.build import write_report
 
 HOSTILE = (
@@ -160,3 +162,16 @@ def test_keep_leaves_a_page_that_is_there(committed: Make) -> None:
     assert "<title>" in page_of(run, keep=True)
     (run / "report.html").write_text("mine")
     assert page_of(run, keep=True) == "mine"
+
+
+def test_a_report_that_cannot_be_made_is_told_and_takes_nothing_from_the_run(
+    committed: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = committed({"d1": Answers(GOOD)})
+    (data,) = run.glob("status=valid/*/*.parquet")
+    data.write_bytes(b"no Parquet")
+    after_run(console_on(), str(run), keep=False)
+    told = capsys.readouterr().out.replace("\n", "")
+    assert "the run is committed, but its report was not written" in told
+    assert f"gristmill report {run}" in told
+    assert not (run / "report.html").exists()
