@@ -81,6 +81,8 @@ def recomputed(run: Path) -> Figures:
     made: Figures = {"documents": (len(rows), None)}
     made["files"] = len(manifest["files"]), None
     made["bytes"] = sum((run / file["path"]).stat().st_size for file in manifest["files"]), None
+    same = details.equal_records(rows)
+    made |= {"equal records: groups": (len(same), None), "equal records: documents": (sum(same), None)}
     for status in STATUSES:
         made[f"status|{status}"] = sum(row["status"] == status for row in rows), len(rows)
     names = sorted({row["schema"] for row in rows})

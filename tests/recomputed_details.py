@@ -145,3 +145,9 @@ def times(manifest: dict[str, Any], rows: list[dict[str, Any]]) -> Figures:
     for name, kind in (("generation", "seconds"), ("queue", "queue_seconds")):
         made[name] = sum(sum(one[kind] for one in row["attempts"]) for row in rows), None
     return made
+
+
+def equal_records(rows: list[dict[str, Any]]) -> list[int]:
+    """How many documents share each record that more than one has."""
+    found = Counter((row["schema"], row["record_digest"]) for row in rows if row["record_digest"] is not None)
+    return [count for count in found.values() if count > 1]

@@ -36,9 +36,9 @@ def tone_of(value: int, of: int) -> str:
 def layers(tallies: Mapping[str, Tally]) -> Table:
     """First answers by schema, from layer to layer, each out of what the one before let through."""
     rows = [list(_layer_row(name, tallies[name])) for name in sorted(tallies)]
-    columns = ("schema", "documents", "first answers", "JSON as it came", "JSON, repaired or not", "schema holds")
+    columns = ("schema", "documents", "first answers", "JSON as it came", "JSON after repair", "schema holds")
     return table(
-        "Each layer's rate by schema: first answers, each share out of what the layer before let through",
+        "First answers, by schema",
         (*columns, "rules and grounding hold", "valid at the end"),
         rows,
     )
@@ -94,8 +94,8 @@ def _layer_row(name: str, tally: Tally) -> Iterator[Cell]:
 def paths(total: Tally) -> Table:
     """All answers by engine, path and place, each share out of what the layer before let through."""
     rows = [list(_path_row(rates)) for rates in total.rates()]
-    columns = ("engine, path", "answer", "answers", "JSON as it came", "JSON, repaired or not", "schema holds")
-    caption = "Answers by path: which layer fails on which engine, at which try"
+    columns = ("engine, path", "answer", "answers", "JSON as it came", "JSON after repair", "schema holds")
+    caption = "All answers, by engine, path and try"
     return table(caption, (*columns, "rules and grounding hold", "cut", "output tokens"), rows, (0, 1))
 
 
@@ -152,7 +152,7 @@ def attempts(findings: Findings, total: Tally) -> Table:
         ],
         [text("salvaged: what is certain of a spoilt answer"), part("salvaged", total.salvaged, total.asked)],
     ]
-    return table("What attempts took and bought", ("what", "documents or tokens"), rows)
+    return table("Documents by attempts, and what asking again took and bought", ("what", "documents or tokens"), rows)
 
 
 def repairs(total: Tally) -> Table:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -38,7 +37,7 @@ def problems(groups: Sequence[Group], links: Mapping[tuple[str, str, str], str])
             ]
         )
     columns = ("problem", "place", "cost validity", "documents with it", "of these valid", "degraded", "rejected")
-    return table("Problems by place, those that cost most documents first", columns, rows, (0, 1))
+    return table("By place, those that cost most documents first", columns, rows, (0, 1))
 
 
 def clipped(name: str, found: ClippedFields) -> Table:
@@ -205,14 +204,9 @@ def provenance(manifest: Manifest, record: Mapping[str, Any], where: str) -> lis
         "digest of the ids": manifest.ids_digest,
         **{f"{name} (origin)": value for name, value in record.get("origin", {}).items() if name != "job" and value},
     }
-    files = Counter[str]()
-    for file in manifest.files:
-        files["files"] += 1
-        files["bytes"] += file["bytes"]
+    rows = [*_lines(run), *([text(name), count(name, value)] for name, value in _counted(manifest).items())]
     tables = [
-        table(
-            "The run", ("what", "which"), [*_lines(run), *([text(n), count(n, v)] for n, v in files.items())], (0, 1)
-        ),
+        table("The run", ("what", "which"), rows, (0, 1)),
         table("Versions", ("package", "version"), _lines(manifest.versions), (0, 1)),
         table("Schema digests", ("schema", "digest"), _lines(manifest.schemas), (0, 1)),
     ]
@@ -220,6 +214,15 @@ def provenance(manifest: Manifest, record: Mapping[str, Any], where: str) -> lis
     if work:
         tables.append(table("What decided over its documents", ("what", "value or digest"), _lines(work), (0, 1)))
     return tables
+
+
+def _counted(manifest: Manifest) -> dict[str, int]:
+    """Files and bytes, documents that share a record with another, and what an incremental run tells of itself."""
+    found = {"files": len(manifest.files), "bytes": sum(file["bytes"] for file in manifest.files)}
+    same = manifest.totals.get("duplicates", {})
+    found |= {f"equal records: {name}": same[name] for name in ("groups", "documents") if name in same}
+    told = {name: value for name, value in manifest.incremental.items() if type(value) is int}
+    return found | {f"incremental: {name}": value for name, value in sorted(told.items())}
 
 
 def _lines(found: Mapping[str, Any]) -> list[list[Cell]]:
