@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 OPEN_EXAMPLES = 4
 """How many examples stand open; the others open at a touch, and on paper."""
+OPEN_ROWS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ def _context(facts: Facts) -> dict[str, Any]:
         "attempts": sections.attempts(facts.findings, facts.total),
         "repairs": sections.repairs(facts.total),
         "layers": sections.layers(facts.tallies),
-        "problems": sections_run.problems(facts.groups, links),
+        "problems": _split(sections_run.problems(facts.groups, links)),
         "examples": list(enumerate(shown, 1)),
         "codes": CODES,
         "open_examples": OPEN_EXAMPLES,
@@ -133,6 +135,12 @@ def _of_rows(facts: Facts) -> dict[str, Any]:
         "slowest": sections_run.slowest(findings.slowest),
         "cost": sections_run.cost(facts.cost, facts.total, findings, whole),
     }
+
+
+def _split(whole: Table) -> tuple[Table, Table]:
+    """A table's first rows, and the rest, which stands folded."""
+    first, rest = whole.rows[:OPEN_ROWS], whole.rows[OPEN_ROWS:]
+    return dataclasses.replace(whole, rows=first), dataclasses.replace(whole, rows=rest, caption="Further places")
 
 
 def _minute(time: str) -> str:

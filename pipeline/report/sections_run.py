@@ -36,7 +36,7 @@ def problems(groups: Sequence[Group], links: Mapping[tuple[str, str, str], str])
                 *(count(key(where, status), group.statuses[status]) for status in ("valid", "degraded", "rejected")),
             ]
         )
-    columns = ("problem", "place", "cost validity", "documents with it", "of these valid", "degraded", "rejected")
+    columns = ("problem", "place", "cost validity", "documents", "of these valid", "degraded", "rejected")
     return table("By place, those that cost most documents first", columns, rows, (0, 1))
 
 
