@@ -76,7 +76,8 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     now, this = _run_side(store, schema, documents)
     if schema is not None and schema not in now:
         known = ", ".join(map(visible, sorted(now))) or "none"
-        raise typer.BadParameter(f"{store.where} has no document of {visible(schema)}: {known}", param_hint="--schema")
+        said = f"{visible(store.where)} has no document of {visible(schema)}, but of {known}."
+        raise typer.BadParameter(said, param_hint="--schema")
     if against is not None and os.path.isfile(against):
         before, other = _file_side(against, member, _the_schema(now))
     elif member is not None:

@@ -8,6 +8,7 @@ P. Clifford, Sequential Monte Carlo p-values (1991).
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -116,7 +117,8 @@ def holm(chances: Sequence[float]) -> list[float]:
 
 def tellable(least: Sequence[float], alpha: float) -> int:
     """How many tests share alpha: those that could say anything at their share of it (R. Tarone, 1990)."""
-    return next((k for k in range(1, len(least) + 1) if sum(one <= alpha / k for one in least) <= k), 1)
+    ascending = sorted(least)
+    return next((k for k in range(1, len(least) + 1) if bisect.bisect_right(ascending, alpha / k) <= k), 1)
 
 
 def _chi_square(before: Sequence[int], now: Sequence[int]) -> tuple[float, float]:

@@ -15,6 +15,7 @@ MAX_TEXTS = 200
 MAX_CHARACTERS = 1000
 """Of each of them."""
 
+_ROUNDING = 1e-6
 _DIGITS = (53, 24, 16, 12, 10, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 
 
@@ -51,7 +52,7 @@ class Spread:
         left = share * self.counts.total()
         for value in sorted(self.counts):
             left -= self.counts[value]
-            if left <= 0:
+            if left <= _ROUNDING:
                 return value
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 from pathlib import Path
@@ -12,12 +13,13 @@ from replay_runs import commit
 from support import GOOD, Answers, completion
 from typer.testing import CliRunner
 
+from pipeline import commands_drift
 from pipeline.cli import app
 from pipeline.errors import GristmillError, InputError, OutputError
 from pipeline.observe.profile import profile_of
-from pipeline.observe.shift import compare
+from pipeline.observe.shift import ALPHA, LEAST, compare
 from pipeline.runtime.output.lookup import previous_run
-from pipeline.runtime.output.profiles import profiles_of_run
+from pipeline.runtime.output.profiles import MAX_DOCUMENTS, profiles_of_run
 from pipeline.runtime.store import open_store
 
 NAME = "receipt@1"
@@ -176,6 +178,11 @@ def test_rejected_documents_have_no_record_and_still_count(tmp_path: Path, pair:
     (status,) = (f for f in told(str(now), "--against", str(pair[0]))["findings"] if f["aspect"] == "status")
     assert status["verdict"] == "shifted"
     assert {"what": "rejected", "before": 0, "now": 20} in status["counts"]
+
+
+def test_the_command_has_the_defaults_that_others_compare_with() -> None:
+    defaults = {name: one.default for name, one in inspect.signature(commands_drift.run).parameters.items()}
+    assert (defaults["alpha"], defaults["least"], defaults["documents"]) == (ALPHA, LEAST, MAX_DOCUMENTS)
 
 
 def test_a_damaged_run_is_told_and_not_guessed(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MAX_DOCUMENTS = 20_000
 """Documents of a schema that are read; of more, whole units, evenly chosen over the run."""
+ALL_SCHEMAS = 10
+"""Times as many are read of all schemas together."""
 _BATCH = 500
 
 
@@ -47,13 +49,14 @@ def profiles_of_run(store: Store, *, only: str | None = None, documents: int = M
         if only is None or file["schema"] == only:
             files.setdefault(file["schema"], []).append(file)
     profiles, records = {}, {}
+    each = min(documents, max(1, ALL_SCHEMAS * documents // max(1, len(files))))
     for schema, some in files.items():
         made = Profile(schema)
         for file in some:
             made.statuses[file["status"]] += file["rows"]
         kept = [file for file in some if file["status"] != "rejected"]
         records[schema] = sum(file["rows"] for file in kept)
-        for file in _chosen(kept, documents):
+        for file in _chosen(kept, each):
             for key, record in _records(read_named(store, file["path"], ["document_id", "record"])):
                 made.add(record, key)
         profiles[schema] = made
@@ -81,7 +84,8 @@ def _records(table: pa.Table) -> Iterator[tuple[str, JsonValue]]:
     for batch in table.to_batches(max_chunksize=_BATCH):
         ids, records = batch.column("document_id").to_pylist(), batch.column("record").to_pylist()
         for key, record in zip(ids, records, strict=True):
-            yield str(key), as_json(_decoded(record, texts) if texts else record)
+            record = as_json(record)  # before its texts are decoded, which may be deeper than a column
+            yield str(key), _decoded(record, texts) if texts else record
 
 
 def _json_texts(field: pa.Field) -> Any:

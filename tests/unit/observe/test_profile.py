@@ -153,6 +153,10 @@ def test_numbers_of_any_size_are_counted(value: Any) -> None:
 def test_quantiles_are_those_of_the_numbers() -> None:
     spread = Spread()
     assert spread.quantile(0.5) is None
+    for n in range(30):
+        spread.add(n)
+    assert [spread.quantile(share) for share in (0.1, 0.5, 0.9, 1.0)] == [2, 14, 26, 29]  # 0.1 * 30 is not quite 3
+    spread = Spread()
     for n in range(1, 10_001):
         spread.add(n)
     assert len(spread.counts) <= MAX_BINS
