@@ -1,7 +1,7 @@
 """Audits of an engine: the log probabilities of an answer's tokens without the constraint, asked for afterwards.
 
-One at a time, and few wait, so that an engine never has more than one such request; none takes longer than
-`AUDIT_SECONDS`. Whatever goes wrong costs the audit and never the answer. docs/clipped-mass.md names the hazards.
+Few at a time, and few wait; none takes longer than `AUDIT_SECONDS`. Whatever goes wrong costs the audit and never the
+answer. docs/clipped-mass.md names the hazards.
 """
 
 from __future__ import annotations
@@ -20,32 +20,39 @@ Rows = Sequence[Mapping[int, float]]
 Score = Callable[[list[int], list[int]], Awaitable[Rows | None]]
 """Asks the engine for the rows of an answer's tokens behind a prompt's; None if it cannot give any."""
 
-AUDIT_SECONDS = 60.0
+AUDIT_SECONDS = 120.0
 """How long one may take, the wait for its turn included. An answer waits no longer for its audit."""
 
 WAITING = 2
-"""So many answers wait for the one that is looked at; further ones are not looked at (`busy`)."""
+"""So many answers wait for their turn; further ones are not looked at (`busy`)."""
+
+SHARE = 16
+"""Where an audit costs no more than another answer, one in so many of the engine's requests may be one."""
 
 MAX_BYTES = 1 << 30
 BYTES_PER_SCORE = 6
-"""The engine may hold a 16-bit logit and a 32-bit log probability for each token of the vocabulary and each token of
-the prompt and answer at once: so many of these as take `MAX_BYTES` are the most that are looked at."""
 
 TOLERANCE = 0.1
 """By so much, in mean, may the constraint seem to have made tokens less likely, which it cannot: the two passes round
 differently. Beyond that they were not of the same model and temperature."""
 
 
+def most_read(vocabulary: int) -> int:
+    """How many tokens may be scored as a prompt: an engine may hold a 16-bit logit and a 32-bit log probability for
+    each of them and each token of its vocabulary at once, and they are to take no more than `MAX_BYTES`."""
+    return MAX_BYTES // (BYTES_PER_SCORE * vocabulary)
+
+
 class Auditor:
-    """Of one engine. `vocabulary` is its size, `context` how many tokens a request may have."""
+    """Of one engine. `most` bounds the tokens of prompt and answer, `at_once` how many answers are looked at."""
 
     def __init__(
         self,
         score: Score,
         blanks: Callable[[], Awaitable[Blanks]] | None,
-        vocabulary: int,
-        context: int,
+        most: int,
         *,
+        at_once: int = 1,
         seconds: float = AUDIT_SECONDS,
     ) -> None:
         """`blanks` is called at the first audit; None if blanks are not told apart."""
@@ -53,9 +60,10 @@ class Auditor:
         self._score = score
         self._make_blanks = blanks
         self._blanks: Blanks | None = None
-        self._most = min(context - 1, MAX_BYTES // (BYTES_PER_SCORE * vocabulary))
-        self._turn = asyncio.Lock()
-        self._waiting = 0
+        self._most = most
+        self._at_once = at_once
+        self._turn = asyncio.Semaphore(at_once)
+        self._asked = 0
 
     async def audit(self, prompt: list[int], answer: Completion, most: int) -> Completion:
         """The answer, with what became of its audit. It has token ids and their log probabilities under the constraint;
@@ -64,17 +72,17 @@ class Auditor:
             return replace(answer, audit="too_long")
         if not answer.token_ids or len(answer.logprobs) != len(answer.token_ids):
             return replace(answer, audit="unavailable")
-        if self._waiting > WAITING:
+        if self._asked >= self._at_once + WAITING:
             return replace(answer, audit="busy")
         began = time.monotonic()
-        self._waiting += 1
+        self._asked += 1
         try:
             async with asyncio.timeout(self._seconds), self._turn:
                 audit, unmasked = await self._look(prompt, answer)
         except Exception:  # the engine may raise anything, and the answer is there
             audit, unmasked = "failed", ()
         finally:
-            self._waiting -= 1
+            self._asked -= 1
         return replace(answer, audit=audit, unmasked=unmasked, audit_seconds=time.monotonic() - began)
 
     async def _look(self, prompt: list[int], answer: Completion) -> tuple[Audit, tuple[tuple[float, float], ...]]:

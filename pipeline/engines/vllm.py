@@ -20,12 +20,13 @@ from typing import Any, cast
 
 from pipeline.engines import models
 from pipeline.engines.alignment import token_ends
-from pipeline.engines.audit import Auditor, Rows
+from pipeline.engines.audit import SHARE, Auditor, most_read
 from pipeline.engines.blanks import Blanks
 from pipeline.engines.chat import ChatTokenizer
 from pipeline.engines.grammar import backend_of
 from pipeline.engines.memory import check_memory
 from pipeline.engines.startup import prove_and_warm
+from pipeline.engines.vllm_scores import can_force, forced, gives_scores, read
 from pipeline.engines.vllm_start import check_arguments, start_vllm
 from pipeline.engines.vocabulary import Vocabulary
 from pipeline.errors import EngineError
@@ -35,10 +36,6 @@ from pipeline.schema.plan import DecodingPlan
 
 ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "WARNING"}
 """Set unless the environment or the engine config says otherwise: a batch job fetches nothing while it runs."""
-
-LIKELIEST = 20
-"""So many of the likeliest tokens are looked at in an audit for blanks, at every place: the most that vLLM gives unless
-it is told otherwise. Never 0, for which vLLM does not check that it can give any, and its core may die of that."""
 
 
 class VllmEngine:
@@ -57,9 +54,7 @@ class VllmEngine:
         self._moved = float("-inf")
         self._llm = start_vllm(config, path, self._move)
         self._chat = ChatTokenizer(path)
-        vocabulary = int(self._llm.model_config.get_vocab_size())
-        blanks = partial(self._blanks, vocabulary) if config.compact_json else None
-        self._auditor = Auditor(self._unmasked, blanks, vocabulary, config.max_model_len)
+        self._auditor = self._made_auditor(config)
         # One thread: Hugging Face tokenizers are not safe to share, and a long document must not stop the loop.
         self._tokenizing = ThreadPoolExecutor(1, thread_name_prefix="tokenize")
         import vllm
@@ -112,6 +107,8 @@ class VllmEngine:
         completion = await self._answer(output, tokens, plan, sampling, time.monotonic() - started)
         if not sampling.audit or completion.error:
             return completion
+        if self._auditor is None:
+            return replace(completion, audit="unavailable")
         return await self._auditor.audit(tokens, completion, sampling.audit)
 
     async def _answer(
@@ -148,37 +145,15 @@ class VllmEngine:
             last = output
         return last
 
-    async def _unmasked(self, prompt: list[int], answer: list[int]) -> Rows | None:
-        """The answer as part of a prompt, of which vLLM tells all log probabilities. It reads nothing from the prefix
-        cache for that, and must not: what it reads it does not score."""
-        from vllm import SamplingParams
-        from vllm.exceptions import VLLMClientError
-        from vllm.inputs import TokensPrompt
-        from vllm.sampling_params import RequestOutputKind
-
-        if self._config.engine_args.get("logprobs_mode", "raw_logprobs") != "raw_logprobs":
+    def _made_auditor(self, config: VllmConfig) -> Auditor | None:
+        """None if this engine's log probabilities are not those of the model."""
+        if not gives_scores(config):
             return None
-        params = SamplingParams(
-            temperature=0.0,
-            max_tokens=1,
-            prompt_logprobs=LIKELIEST,
-            flat_logprobs=True,
-            detokenize=False,
-            output_kind=RequestOutputKind.FINAL_ONLY,
-        )
-        tokens, last = TokensPrompt(prompt_token_ids=[*prompt, *answer]), None
-        try:
-            async for output in self._llm.generate(tokens, params, uuid.uuid4().hex):
-                last = output
-        except VLLMClientError:  # this engine is set up so that it gives none, or fewer
-            return None
-        rows = last.prompt_logprobs if last is not None else ()
-        if len(rows) != len(prompt) + len(answer):
-            raise EngineError(f"vLLM scored {len(rows)} of {len(prompt) + len(answer)} tokens")
-        return [
-            {id_: entry.logprob for id_, entry in rows[place].items()}
-            for place in range(len(prompt), len(prompt) + len(answer))
-        ]
+        size, context = int(self._llm.model_config.get_vocab_size()), config.max_model_len
+        blanks = partial(self._blanks, size) if config.compact_json else None
+        if can_force(config):
+            return Auditor(partial(forced, self._llm), blanks, context, at_once=1 + config.max_num_seqs // SHARE)
+        return Auditor(partial(read, self._llm), blanks, min(context - 1, most_read(size)))
 
     async def _blanks(self, size: int) -> Blanks:
         """Of the vocabulary as the grammar library reads it: every tokenizer has notations of its own."""

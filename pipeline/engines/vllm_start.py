@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pipeline.engines.grammar import backend_of
+from pipeline.engines.vllm_scores import FORCED, can_force
 from pipeline.errors import EngineError, JobFileError
 from pipeline.job import VllmConfig
 
@@ -46,6 +47,7 @@ def start_vllm(config: VllmConfig, path: str, moved: Callable[[], None]) -> Any:
             tensor_parallel_size=config.tensor_parallel,
             pipeline_parallel_size=config.pipeline_parallel,
             structured_outputs_config=structured,
+            **({"logits_processors": [FORCED]} if can_force(config) else {}),
             **config.engine_args,
         )
         return AsyncLLM.from_engine_args(arguments, stat_loggers=[_mover(moved)])

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import math
+import time
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from pipeline.engines.audit import BYTES_PER_SCORE, MAX_BYTES, WAITING, Auditor
+from pipeline.engines.audit import BYTES_PER_SCORE, MAX_BYTES, WAITING, Auditor, most_read
 from pipeline.engines.blanks import Blanks
-from pipeline.records import Completion, Sampling
+from pipeline.engines.patience import in_time
+from pipeline.records import Completion, Prompt, Sampling
 from pipeline.steps.clipped import clipped
 
 TEXTS = [b"{", b"}", b" ", b" }"]
@@ -26,8 +29,8 @@ async def blanks() -> Blanks:
     return Blanks(TEXTS)
 
 
-def auditor(score: Any, vocabulary: int = 1000, context: int = 4096, told: Any = blanks) -> Auditor:
-    return Auditor(score, told, vocabulary, context)
+def auditor(score: Any, most: int = 4096, told: Any = blanks, **values: Any) -> Auditor:
+    return Auditor(score, told, most, **values)
 
 
 async def scored(prompt: Sequence[int], answer: Sequence[int]) -> Any:
@@ -54,42 +57,41 @@ async def test_where_blanks_are_legal_they_are_not_told_apart() -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    ("most", "vocabulary", "context", "told"),
-    [
-        (12, 1000, 4096, "done"),
-        (11, 1000, 4096, "too_long"),  # the job's cap
-        (100, 1000, 13, "done"),
-        (100, 1000, 12, "too_long"),  # the request makes one token of its own
-        (100, MAX_BYTES // BYTES_PER_SCORE // 12, 4096, "done"),
-        (100, MAX_BYTES // BYTES_PER_SCORE // 11, 4096, "too_long"),  # the memory
-    ],
+    ("asked", "most", "told"), [(12, 4096, "done"), (11, 4096, "too_long"), (100, 12, "done"), (100, 11, "too_long")]
 )
-async def test_nothing_beyond_a_bound_is_asked_for(most: int, vocabulary: int, context: int, told: str) -> None:
-    audited = await auditor(scored, vocabulary, context).audit(PROMPT, ANSWER, most)
+async def test_nothing_beyond_the_job_s_bound_or_the_engine_s_is_asked_for(asked: int, most: int, told: str) -> None:
+    audited = await auditor(scored, most).audit(PROMPT, ANSWER, asked)
     assert audited.audit == told
     assert bool(audited.unmasked) == (told == "done")
 
 
+def test_scores_of_a_prompt_take_a_bounded_memory() -> None:
+    for vocabulary in (32_000, 49_152, 151_936, 262_144):
+        assert most_read(vocabulary) * vocabulary * BYTES_PER_SCORE <= MAX_BYTES
+        assert most_read(vocabulary) > 500
+
+
 @pytest.mark.asyncio
-async def test_one_is_looked_at_and_few_wait() -> None:
-    at_once, most, gate = 0, 0, asyncio.Event()
+@pytest.mark.parametrize("at_once", [1, 3])
+async def test_few_are_looked_at_and_few_wait(at_once: int) -> None:
+    looked_at, most, gate = 0, 0, asyncio.Event()
 
     async def slow(_prompt: Any, _answer: Any) -> Any:
-        nonlocal at_once, most
-        at_once += 1
-        most = max(most, at_once)
+        nonlocal looked_at, most
+        looked_at += 1
+        most = max(most, looked_at)
         await gate.wait()
-        at_once -= 1
+        looked_at -= 1
         return ROWS
 
-    made = auditor(slow)
-    tasks = [asyncio.create_task(made.audit(PROMPT, ANSWER, 100)) for _ in range(WAITING + 6)]
+    made = auditor(slow, at_once=at_once)
+    tasks = [asyncio.create_task(made.audit(PROMPT, ANSWER, 100)) for _ in range(at_once + WAITING + 5)]
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     gate.set()
     told = [audited.audit for audited in await asyncio.gather(*tasks)]
-    assert told == ["done"] * (WAITING + 1) + ["busy"] * 5
-    assert most == 1
+    assert told == ["done"] * (WAITING + at_once) + ["busy"] * 5
+    assert most == at_once
     assert (await made.audit(PROMPT, ANSWER, 100)).audit == "done"
 
 
@@ -123,7 +125,7 @@ async def test_an_engine_that_gives_none_and_one_that_hangs(monkeypatch: pytest.
         await asyncio.get_running_loop().create_future()
 
     assert (await auditor(none).audit(PROMPT, ANSWER, 100)).audit == "unavailable"
-    made = Auditor(never, blanks, 1000, 4096, seconds=0.05)
+    made = auditor(never, seconds=0.05)
     first, second = await asyncio.gather(made.audit(PROMPT, ANSWER, 100), made.audit(PROMPT, ANSWER, 100))
     assert (first.audit, second.audit) == ("failed", "failed")
 
@@ -142,6 +144,37 @@ async def test_the_sampler_knows_what_its_constraint_takes(xgrammar_engine: Any,
     assert sum(place.tokens for place in places if place.part != "blank") == audited.output_tokens
     assert any(place.part == "blank" and place.mass > 0 for place in places)
     assert (await ask(xgrammar_engine, plan, audit=10)).audit == "too_long"
+
+
+class Auditing:
+    """Answers after `answers` seconds, and has the answer back after `audits` more."""
+
+    def __init__(self, answers: float, audits: float) -> None:
+        self._answers, self._audits = answers, audits
+
+    async def generate(self, _prompt: Any, _plan: Any, sampling: Sampling) -> Completion:
+        await asyncio.sleep(self._answers)
+        if not sampling.audit:
+            return ANSWER
+        await asyncio.sleep(self._audits)
+        return dataclasses.replace(ANSWER, audit="done", audit_seconds=self._audits)
+
+
+@pytest.mark.asyncio
+async def test_an_audit_makes_no_answer_late_and_excuses_none(plan_of: Any) -> None:
+    async def ask(engine: Auditing, audit: int) -> tuple[Completion, float]:
+        deadline = time.monotonic() + 0.5
+        return await in_time(engine, Prompt("", ""), plan_of(), Sampling(5, audit=audit), deadline)  # type: ignore[arg-type]
+
+    (quick, quick_waited), (late, _), (plain, _), (plain_late, _) = await asyncio.gather(
+        ask(Auditing(0.05, 1.0), 99),
+        ask(Auditing(0.9, 0.2), 99),
+        ask(Auditing(0.05, 1.0), 0),
+        ask(Auditing(0.9, 0.2), 0),
+    )
+    assert (quick.text, quick.audit, quick_waited) == ("{}", "done", 1.0)
+    assert plain.text == "{}"
+    assert (late.text, late.error) == (plain_late.text, plain_late.error) == ("", "deadline")
 
 
 def test_a_request_is_the_same_one_with_and_without_an_audit() -> None:

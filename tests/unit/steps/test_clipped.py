@@ -178,14 +178,14 @@ def test_an_audit_changes_nothing_else_of_an_outcome() -> None:
     assert (without.audit, without.clipped) == ("", ())
     assert dataclasses.replace(with_it, audit="", clipped=()) == without
     assert dataclasses.replace(asked.samplings[0], audit=0) == plain.samplings[0]
-    assert (asked.samplings[0].audit, plain.samplings[0].audit) == (2048, 0)
+    assert (asked.samplings[0].audit, plain.samplings[0].audit) == (4096, 0)
 
 
 def test_only_the_first_answer_is_audited() -> None:
     wrong = dataclasses.replace(answer("{", "}"), audit="done")
     engine = Answers(wrong, whole())
     outcome = extracted(engine, auditing())
-    assert [sampling.audit for sampling in engine.samplings] == [2048, 0]
+    assert [sampling.audit for sampling in engine.samplings] == [4096, 0]
     assert outcome.status == "valid"
     assert [(place.pointer, place.tokens) for place in outcome.clipped] == [("", 2)]
 
@@ -218,4 +218,4 @@ def test_the_same_documents_are_audited_on_every_run_and_others_under_another_se
 def test_nobody_is_audited_without_a_fraction_or_a_constraint_and_everybody_with_one() -> None:
     free = auditing().model_copy(update={"sampling": auditing().sampling.model_copy(update={"constrained": False})})
     assert (audited(document(), config()), audited(document(), free)) == (0, 0)
-    assert audited(document(), auditing()) == 2048
+    assert audited(document(), auditing()) == 4096
