@@ -128,14 +128,11 @@ def test_interrupt_resume_refuse_and_finish(bench: Bench) -> None:
         i for f in manifest["files"] for i in pq.ParquetFile(run / f["path"]).read().column("document_id").to_pylist()
     ]
     assert Counter(ids) == Counter(f"r{n}" for n in range(80))
-    page = run / "report.html"
-    assert f"report  {page}" in finished.stdout.replace("\n", "")
-    written = page.stat().st_mtime_ns
-
+    written = (run / "report.html").stat().st_mtime_ns
     again = bench.run()
     assert again.returncode == 0
     assert "nothing to do" in again.stdout
-    assert page.stat().st_mtime_ns == written
+    assert (run / "report.html").stat().st_mtime_ns == written
     assert not list(run.glob("**/.*")), "temporary files are left behind"
 
 
