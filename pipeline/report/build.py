@@ -59,7 +59,8 @@ def report_of(run: Browsed, price: float | None = None) -> str:
     """
     job = _job(run)
     documents = dict.fromkeys(run.manifest.schemas, 0) | _documents(run)
-    budget = job.sampling.max_tokens if job else int(run.record.get("work", {}).get("sampling.max_tokens") or 0)
+    kept = run.record.get("work", {}).get("sampling.max_tokens")
+    budget = job.sampling.max_tokens if job else kept if type(kept) is int else 0
     names = names_of(documents)
     findings = collect(run.rows(), names, budget)
     whole = findings.documents == run.manifest.documents

@@ -6,7 +6,6 @@ import datetime
 from dataclasses import dataclass
 
 from pipeline.job import JobConfig
-from pipeline.observe.tally import Tally
 from pipeline.records import Manifest
 from pipeline.runtime.bundles import all_gpus
 
@@ -54,9 +53,3 @@ def seconds_of(manifest: Manifest) -> float | None:
     except ValueError:
         return None
     return max(0.0, (ended - began).total_seconds())
-
-
-def per_valid(tally: Tally, tokens: int) -> float | None:
-    """Tokens for each valid document."""
-    valid = tally.statuses["valid"]
-    return tokens / valid if valid else None

@@ -119,8 +119,3 @@ def collect(rows: Iterable[Mapping[str, Any]], names: Mapping[str, str], budget:
     for row in rows:
         findings.add(row, names.get(row["schema"], OTHER), budget)
     return findings
-
-
-def share(part: float, whole: float) -> float | None:
-    """A part of a whole, None of nothing."""
-    return part / whole if whole else None

@@ -31,7 +31,8 @@ _ORDER = ("alarm", "bad", "warn", "info")
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """One line: `words` around its figure, with the layer, schema and place it speaks of, and where to read on."""
+    """One line: `words` around its figure, with the layer, schema and place it speaks of, and where to read on.
+    `weight` ranks lines of one tone: about how many documents it is about."""
 
     tone: str
     layer: str
@@ -152,7 +153,7 @@ def _changes(pairs: Sequence[Pair]) -> Iterator[Headline]:
         if difference * pair.worse > 0:
             figure = Cell(percent(pair.part, pair.whole), key("against", pair.name, "now"), pair.part)
             words = f"{pair.name}; in the run before {percent(pair.part_before, pair.whole_before)}."
-            yield Headline("warn", "change", "", figure, words, "", "", "#against", abs(difference))
+            yield Headline("warn", "change", "", figure, words, "", "", "#against", abs(difference) * pair.whole)
 
 
 def _moved(found: Comparison | None) -> Iterator[Headline]:
@@ -162,4 +163,4 @@ def _moved(found: Comparison | None) -> Iterator[Headline]:
             percent(one.distance, 1), key("moved", one.schema, one.pointer, one.aspect, "distance"), one.distance
         )
         words = f"of the documents at least moved here against the run before: {one.aspect} of the field."
-        yield Headline("warn", "change", one.schema, figure, words, one.pointer, "", "#against", one.distance)
+        yield Headline("warn", "change", one.schema, figure, words, one.pointer, "", "#against", one.distance * one.now)
