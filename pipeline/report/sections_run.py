@@ -62,7 +62,7 @@ def _mass(where: str, mass: Mass) -> Cell:
 
 
 def slowest(found: Sequence[Slow]) -> Table:
-    """The documents that took longest, with how to look at each."""
+    """The documents that took longest, over all their attempts."""
     rows = []
     for rank, slow in enumerate(sorted(found, reverse=True), 1):
         name = key("slow", rank)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from support import attempt
 
-from pipeline.records import Field, Manifest, Outcome, Problem
-from pipeline.report.against import Pair, differences, pairs_of, two_proportions
+from pipeline.records import Field, Outcome, Problem
+from pipeline.report.against import Pair
 from pipeline.report.clipped import ClippedFields
 from pipeline.report.completeness import Completeness
 from pipeline.report.findings import PATHS, collect, names_of
@@ -87,27 +87,6 @@ def test_an_answer_of_a_run_that_kept_no_budget_is_measured_by_the_jobs() -> Non
     lengths.add(outcome("valid", attempts=(attempt(tokens=50),)), 100)
     lengths.add(outcome("valid", attempts=(attempt(tokens=50),)), 0)
     assert (lengths.answers, lengths.bins, lengths.budgets) == (2, {9: 1}, {100: 1})
-
-
-@pytest.mark.parametrize(
-    ("counts", "p"),
-    [((60, 100, 40, 100), 0.004678), ((50, 100, 50, 100), 1.0), ((1, 100, 0, 100), None), ((0, 0, 5, 10), None)],
-)
-def test_two_proportions(counts: tuple[int, int, int, int], p: float | None) -> None:
-    found = two_proportions(*counts)
-    assert (found is None) if p is None else found == pytest.approx(p, abs=1e-6)
-
-
-def manifest(valid: int, documents: int, **totals: Any) -> Manifest:
-    counts = {"valid": valid, "degraded": 0, "rejected": documents - valid}
-    return Manifest("a", "t", documents, counts, "", {}, (), {"asked": documents, **totals})
-
-
-def test_what_an_earlier_version_did_not_count_is_not_compared() -> None:
-    names = [pair.name for pair in pairs_of(manifest(9, 9, truncated=1), manifest(9, 9))]
-    assert "truncated" not in names
-    assert "documents valid" in names
-    assert differences({"a": 1, "b": 2}, {"b": 2, "c": 3}) == [("a", None, 1), ("c", 3, None)]
 
 
 def test_the_blame_is_of_the_record_and_of_the_first_layer() -> None:
