@@ -1,6 +1,7 @@
 """How often does field drift call a shift that is none, and which planted shifts does it see?
 
-    python -m bench.field_drift --rounds 100 --json bench/results/field_drift.json
+    python -m bench.field_drift --part none --rounds 100 --json bench/results/field_drift.json
+    python -m bench.field_drift --part planted --rounds 50 --json bench/results/field_drift.json
 
 Records are the gold of the real document sets (GRISTMILL_SHARED or `../shared`). *None*: halves of one set, dealt at
 random, and pairs of samples drawn from one set with replacement. *Planted*: two such samples, and in the second a share

@@ -27,7 +27,10 @@ NAME = "receipt@1"
 
 def run(tmp_path: Path, records: list[Any], prefix: str = "d", **job: Any) -> Path:
     """A run with these records, in the output of others there."""
-    answers = {f"{prefix}{n}": Answers(completion(record, constrained=True)) for n, record in enumerate(records)}
+    answers = {
+        f"{prefix}{n}": Answers(completion(record, constrained=isinstance(record, dict)))
+        for n, record in enumerate(records)
+    }
     return commit(tmp_path, answers, **{"retry": {"max_attempts": 1}, **job})
 
 
