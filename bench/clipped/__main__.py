@@ -21,7 +21,7 @@ from bench import machine
 from bench.clipped.arms import BACKEND, Arm, arms
 from bench.documents import ROOT
 from pipeline.engines import Engine, build
-from pipeline.engines.audit import WAITING
+from pipeline.engines.audit import SHARE, WAITING
 from pipeline.errors import GristmillError
 from pipeline.flow import extract
 from pipeline.job import ExtractConfig
@@ -30,7 +30,7 @@ from pipeline.observe.paths import starred
 from pipeline.records import Outcome
 
 RESULTS = ROOT / "bench" / "results" / "clipped.json"
-DOCUMENTS = 12
+DOCUMENTS = 10
 CONFIG = ExtractConfig.model_validate(
     {
         "sampling": {"max_tokens": 192},
@@ -50,14 +50,13 @@ async def observe(count: int) -> list[dict[str, Any]]:
     engine = build(config)
     try:
         await engine.start([arm.plan for arm in chosen])
-        return [await of_arm(arm, engine) for arm in chosen]
+        room = 1 + config.max_num_seqs // SHARE + WAITING  # more would be answered `busy`
+        return [await of_arm(arm, engine, asyncio.Semaphore(room)) for arm in chosen]
     finally:
         await engine.close()
 
 
-async def of_arm(arm: Arm, engine: Engine) -> dict[str, Any]:
-    room = asyncio.Semaphore(WAITING + 1)  # more would be answered `busy`
-
+async def of_arm(arm: Arm, engine: Engine, room: asyncio.Semaphore) -> dict[str, Any]:
     async def one(document: Any) -> Outcome:
         async with room:
             return await extract(document, arm.plan, engine, CONFIG)

@@ -16,6 +16,7 @@ Where = Literal["outside", "string", "escape"]
 
 _BLANKS = frozenset(b" \t\r\n")
 _QUOTE, _BACKSLASH = 0x22, 0x5C
+_OUTSIDE: Where = "outside"
 
 
 class Blanks:
@@ -24,6 +25,7 @@ class Blanks:
     def __init__(self, texts: Sequence[bytes]) -> None:
         self._texts = texts
         self._counts: dict[Where, Counter[bytes]] = {}
+        self._longest = 0
 
     def places(self, ids: Sequence[int]) -> Iterator[tuple[bytes, int, Where]]:
         """For each token of an answer: the bytes of the whole answer, where the token begins in them, and in what."""
@@ -56,11 +58,8 @@ class Blanks:
         if counts is None:
             read = (bare(text, where) for text in self._texts)
             counts = self._counts[where] = Counter(said for said, blank, _ in read if blank)
-            self._longest = max((len(said) for counts in self._counts.values() for said in counts), default=0)
+            self._longest = max([self._longest, *map(len, counts)])
         return sum(counts[answer[at:end]] for end in range(at, min(at + self._longest, len(answer)) + 1))
-
-
-_OUTSIDE: Where = "outside"
 
 
 def bare(text: bytes, where: Where) -> tuple[bytes, bool, Where]:

@@ -19,6 +19,9 @@ from pipeline.engines.audit import AUDIT_SECONDS
 from pipeline.records import Completion, Prompt, Sampling
 from pipeline.schema.plan import DecodingPlan
 
+AUDIT_ROOM = 1.25 * AUDIT_SECONDS
+"""The engine ends an audit that takes too long; until that has come back here, the answer is not given up."""
+
 _scope: ContextVar[Counted | None] = ContextVar("scope of a document's request", default=None)
 
 
@@ -115,7 +118,7 @@ async def in_time(
     An audit has its own time behind the answer: that it was asked for makes no answer late, and excuses none.
     """
     seconds, began = max(0.0, deadline - time.monotonic()), time.monotonic()
-    scope = asyncio.timeout(seconds + AUDIT_SECONDS if sampling.audit else seconds)
+    scope = asyncio.timeout(seconds + AUDIT_ROOM if sampling.audit else seconds)
     failed = Completion("", "error", constrained=False, plan_digest=plan.digest)
     try:
         async with scope:

@@ -105,7 +105,7 @@ class VllmEngine:
         except Exception as error:  # EngineGenerateError, a full queue, …: this request failed, the engine lives
             return self._failed(plan, "engine_failed", repr(error.__cause__ or error), len(tokens))
         completion = await self._answer(output, tokens, plan, sampling, time.monotonic() - started)
-        if not sampling.audit or completion.error:
+        if not sampling.audit or completion.error or completion.finish_reason == "abort":
             return completion
         if self._auditor is None:
             return replace(completion, audit="unavailable")

@@ -47,7 +47,8 @@ def audited(document: Document, config: ExtractConfig) -> int:
 
 def with_audit(outcome: Outcome, first: Completion) -> Outcome:
     """The outcome of a document that was to be audited, with what was found in its first answer."""
-    audit = first.audit or ("failed" if first.error else "unavailable")
+    broke = first.error or first.finish_reason in ("abort", "error")
+    audit = first.audit or ("failed" if broke else "unavailable")
     if audit != "done":
         return dataclasses.replace(outcome, audit=audit)
     try:

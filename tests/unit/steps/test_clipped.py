@@ -197,7 +197,7 @@ def test_only_the_first_answer_is_audited() -> None:
         (dataclasses.replace(answer("{}"), audit="", unmasked=()), "unavailable"),
         (dataclasses.replace(answer("{}"), token_ends=(1, 2, 3)), "failed"),
         (dataclasses.replace(answer("{}"), logprobs=({0: "x"},)), "failed"),  # type: ignore[dict-item]
-        (Completion("", "abort", True), "unavailable"),
+        (Completion("", "abort", True), "failed"),
         (Completion("", "error", True, error="engine_failed"), "failed"),
     ],
 )
