@@ -83,7 +83,7 @@ def _exact(value: object) -> str:
 
 def _context(facts: Facts) -> dict[str, Any]:
     run, manifest = facts.run, facts.run.manifest
-    shown = facts.groups[:SHOWN_EXAMPLES]
+    shown = [group for group in facts.groups if group.example][:SHOWN_EXAMPLES]
     links = {group.key: f"#problem-{rank}" for rank, group in enumerate(shown, 1)}
     return {
         "version": __version__,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,9 @@ MAX_GROUPS = 1000
 """How many places are told apart; beyond twice as many the rarest are forgotten."""
 SHOWN_GROUPS = 60
 SHOWN_EXAMPLES = 25
+MAX_SHOWN_PLACES = 40
+"""Places of one document that it may be the example of: each takes a pass over its answer."""
+MAX_MESSAGE = 600
 
 Key = tuple[str, str, str]
 """Schema, place (array indices as `*`), code."""
@@ -25,7 +29,7 @@ Key = tuple[str, str, str]
 @dataclass(frozen=True, slots=True)
 class Example:
     """A document that has a problem. `passage` is None until the document was read again; `spans` are what supports the
-    values at the problem's place."""
+    values at the problem's place. Texts are cut: of `attempt` the raw one is left out."""
 
     document_id: str
     source: str
@@ -85,13 +89,14 @@ class Problems:
         for problem in outcome.problems:
             first.setdefault((schema, starred(problem.pointer), problem.code), problem)
         blame_key = (schema, starred(blame.pointer), blame.code) if blame else None
-        for key, problem in first.items():
+        for place, (key, problem) in enumerate(first.items()):
             group = self.groups.setdefault(key, Group(key))
             cost = key == blame_key
             group.documents += 1
             group.cost += cost
             group.statuses[outcome.status] += 1
-            self._show(group, row, outcome, blame if cost and blame else problem, cost=cost)
+            if cost or place < MAX_SHOWN_PLACES:
+                self._show(group, row, outcome, blame if cost and blame else problem, cost=cost)
         if len(self.groups) > 2 * MAX_GROUPS:
             self._forget()
 
@@ -114,10 +119,10 @@ class Problems:
             source=outcome.source,
             unit=row["unit"],
             status=outcome.status,
-            problem=problem,
+            problem=dataclasses.replace(problem, message=problem.message[:MAX_MESSAGE]),
             answer=in_answer(raw, problem, attempt.finish_reason if attempt else ""),
             spans=spans,
-            attempt=attempt,
+            attempt=dataclasses.replace(attempt, raw_text="") if attempt else None,
             passage=in_document(outcome.document_text, spans) if outcome.document_text else None,
         )
 

@@ -18,7 +18,7 @@ from pipeline.report.headlines import headlines
 from pipeline.report.lengths import Lengths, bin_of, quantile
 from pipeline.report.passages import MOST, Passage, in_answer, passage
 from pipeline.report.picture import flow_of
-from pipeline.report.problems import MAX_GROUPS, Problems
+from pipeline.report.problems import MAX_GROUPS, MAX_SHOWN_PLACES, Problems
 from pipeline.report.rows import blamed
 from pipeline.report.shown import amount, percent, seconds
 from pipeline.runtime.output.browse import chosen
@@ -107,6 +107,15 @@ def test_places_are_bounded_though_keys_are_the_models() -> None:
     assert problems.ranked()[0].key == ("receipt@1", "/total", "schema_violation")
     assert problems.ranked()[0].documents == 3 * MAX_GROUPS
     assert problems.dropped > 0
+
+
+def test_a_document_with_thousands_of_problems_is_no_example_of_them_all() -> None:
+    problems = Problems()
+    many = [Problem("schema_violation", f"/k{number}", "m" * 5000, 1) for number in range(900)]
+    problems.add(row(), outcome("rejected", *many, attempts=(attempt(text='{"a": 1}' * 9000),)), "receipt@1")
+    shown = [group.example for group in problems.groups.values() if group.example]
+    assert (len(problems.groups), len(shown)) == (900, MAX_SHOWN_PLACES)
+    assert all(one.attempt and not one.attempt.raw_text and len(one.problem.message) < 1000 for one in shown)
 
 
 def test_completeness_tells_filled_from_empty_and_null() -> None:
