@@ -113,9 +113,9 @@ class _Open:
 class _Reader:
     """One pass without recursion.
 
-    A bracket belongs to its container, a comma to what comes after it, as a key does. A value begins with its first
-    character, the opening quote included, and ends behind its closing quote; behind a number with the character that
-    ends it, since whether the number goes on is decided there.
+    A bracket belongs to its container, a comma to what comes after it, as a key does. A value begins with the quote
+    that ends its key: whoever writes `":"` there has chosen a string. It ends behind its closing quote; behind a number
+    with the character that ends it, since whether the number goes on is decided there.
     """
 
     def __init__(self, text: str) -> None:
@@ -125,6 +125,8 @@ class _Reader:
         self._at = 0
         self._free = 0
         """Where the next place may begin."""
+        self._key_end = -1
+        """Where the quote stands that ends the key of the value to come; -1 if it has none."""
         self._open: list[_Open] = []
         self._characters = 0
 
@@ -142,7 +144,7 @@ class _Reader:
                 return self._leaf(pointer)
             if len(self._open) == MAX_DEPTH:
                 return False
-            self._place(self._at, pointer, "structure")
+            self._begin(pointer, "structure")
             self._open.append(_Open(pointer, None if mark == "{" else 0))
             self._at += 1
             self._skip()
@@ -158,7 +160,7 @@ class _Reader:
         found = string or _LITERAL.match(self._text, self._at)
         if found is None:
             return False
-        self._place(self._at, pointer, "value")
+        self._begin(pointer, "value")
         self._at = found.end()
         number = string is None and found[0][0] in "-0123456789"
         self._free = self._at + 1 if number else self._at
@@ -195,6 +197,7 @@ class _Reader:
             except ValueError:  # an escape that is none
                 return None
             self._at = key.end()
+            self._key_end = key.end() - 1
         pointer = f"{innermost.pointer}/{name}"
         self._characters += len(pointer)
         if self._characters > MAX_POINTER_CHARACTERS:
@@ -206,6 +209,10 @@ class _Reader:
                 return None
             self._at += 1
         return pointer
+
+    def _begin(self, pointer: str, part: _Part) -> None:
+        self._place(self._at if self._key_end < 0 else self._key_end, pointer, part)
+        self._key_end = -1
 
     def _place(self, start: int, pointer: str, part: _Part) -> None:
         self.starts.append(max(start, self._free))

@@ -56,8 +56,8 @@ def test_each_token_counts_where_it_begins() -> None:
     )
     assert found(made) == {
         ("", "structure"): (1, 0.5),  # the bracket that opens the record
-        ("/vendor", "structure"): (2, 1.0),
-        ("/vendor", "value"): (3, 1.5),  # with both of its quotes
+        ("/vendor", "structure"): (1, 0.5),
+        ("/vendor", "value"): (4, 2.0),  # with both of its quotes, and the one that ends its key
         ("/lines", "structure"): (2, 1.0),
         ("/lines/0", "value"): (2, 1.0),
         ("/lines/1", "value"): (2, 1.0),
@@ -87,14 +87,14 @@ def test_nested_objects_and_escaped_keys_have_pointers() -> None:
 
 
 def test_the_mass_is_what_legal_tokens_lack_to_one() -> None:
-    (root, key, value) = clipped(answer('{"k', '":', "true", "}", kept={0: 1.0, 1: 0.25, 2: 0.1, 3: 1.0})) or ()
+    (root, key, value) = clipped(answer('{"', "k", '":true', "}", kept={0: 1.0, 1: 0.25, 2: 0.1, 3: 1.0})) or ()
     assert root == Clipped("", "structure", 2, pytest.approx(0.0), pytest.approx(0.0))
     assert key == Clipped("/k", "structure", 1, pytest.approx(0.75), pytest.approx(0.75))
     assert value == Clipped("/k", "value", 1, pytest.approx(0.9), pytest.approx(0.9))
 
 
 def test_blanks_are_taken_out_and_told_apart() -> None:
-    made = answer('{"k', '":', "true", "}", kept={0: 1.0, 1: 0.25, 2: 0.1, 3: 0.9}, blank={1: 0.5, 2: 0.9, 3: 0.4})
+    made = answer('{"', "k", '":true', "}", kept={0: 1.0, 1: 0.25, 2: 0.1, 3: 0.9}, blank={1: 0.5, 2: 0.9, 3: 0.4})
     assert found(made) == {
         ("", "structure"): (2, 0.0),
         ("", "blank"): (1, 0.1),  # no more than what was taken at all: the constraint may allow blanks there
