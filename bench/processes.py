@@ -70,6 +70,11 @@ class Watch:
         self._thread.start()
         return self
 
+    def total(self) -> float:
+        """CPU seconds since `start`, of all kinds together, as of the last sample; the watching itself is in them."""
+        known = list(self._by_process.items())
+        return sum(seconds - self._before.get(key, 0.0) for key, (_, seconds) in known)
+
     def stop(self) -> Watch:
         """Take the last sample and sum up the CPU seconds since `start` by kind of process."""
         self._done.set()

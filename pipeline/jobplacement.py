@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 
 class Strict(BaseModel):
@@ -100,3 +100,36 @@ class StopConfig(Strict):
     semantic: float | None = Field(None, ge=0, le=1)
     rejection: float | None = Field(0.5, ge=0, le=1)
     after: int = Field(32, ge=1)
+
+
+class EventsConfig(Strict):
+    """Where what is notable is written, as JSON lines (docs/events.md): a directory on each machine of the run; null:
+    nowhere. `text: true` adds what documents and models say. What a regular expression of `redact` finds in any string
+    is replaced. A process keeps `keep` files of `max_bytes`; the oldest go first."""
+
+    path: str | None = Field(None, min_length=1)
+    text: bool = False
+    redact: tuple[str, ...] = Field((), max_length=100)
+    max_bytes: int = Field(10_000_000, ge=10_000, le=10**9)
+    keep: int = Field(5, ge=1, le=1000)
+
+    @field_validator("path")
+    @classmethod
+    def _is_a_directory(cls, path: str | None) -> str | None:
+        if path is not None and "://" in path:
+            raise ValueError("events are appended to files of a directory; a URI cannot be appended to")
+        return path
+
+    @field_validator("redact")
+    @classmethod
+    def _finds_something(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        import regex  # type: ignore[import-untyped]
+
+        for number, pattern in enumerate(patterns):
+            try:
+                found = regex.compile(pattern).search("")
+            except regex.error as error:
+                raise ValueError(f"pattern {number} is no regular expression: {error}") from error
+            if found:
+                raise ValueError(f"pattern {number} finds the empty text: it would be everywhere")
+        return patterns

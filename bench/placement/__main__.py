@@ -4,10 +4,11 @@
     sampler, with no time per token        1 engine; the machine's cores are the bottleneck, so it shows what calls cost
     vLLM                                   1 engine
 
-Each placement runs a small and a large job, one Ray for all: documents per second and CPU seconds a document are of the
-difference, so that starting counts for neither. The pool of `serve` is up before its jobs begin. Placements take turns.
+Documents per second and CPU seconds a document are of the middle of a job, between a fifth and four fifths of its
+documents: starting and ending count for neither. One Ray for all; the pool of `serve` is up before its jobs begin.
+Placements take turns.
 
-`python -m bench.placement --json bench/results/placement.json`; `--documents 20 99 --case sampler-1` shows that it runs
+`python -m bench.placement --json bench/results/placement.json`; `--documents 200 --case sampler-1` shows that it runs
 """
 
 from __future__ import annotations
@@ -23,16 +24,15 @@ from statistics import median
 from typing import Any
 
 from bench import machine
+from bench.middle import middle_of
 from bench.placement.jobs import CASES, Case, job_of, serving
-from bench.processes import Watch
-from pipeline.flow import run
 
 PLACEMENTS = ("local", "actors", "serve")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.placement", description=__doc__)
-    parser.add_argument("--documents", type=int, nargs=2, metavar=("FEW", "MANY"), help="default: as each case says")
+    parser.add_argument("--documents", type=int, help="of each job; default: as the case says")
     parser.add_argument("--case", choices=[case.name for case in CASES], action="append", help="only this one")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path, help="also write the results there")
@@ -44,8 +44,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     rounds = []
     for case in CASES:
         if chosen.case is None or case.name in chosen.case:
-            few, many = chosen.documents or case.documents
-            rounds += [row for number in range(chosen.rounds) for row in _round(case, number, few, many)]
+            documents = chosen.documents or case.documents
+            rounds += [row for number in range(chosen.rounds) for row in _round(case, number, documents)]
     result = {
         "benchmark": "placement",
         "machine": described,
@@ -66,38 +66,21 @@ def start_ray() -> None:
     ray.init(num_cpus=16, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
 
 
-def _round(case: Case, number: int, few: int, many: int) -> list[dict[str, Any]]:
+def _round(case: Case, number: int, documents: int) -> list[dict[str, Any]]:
     turn = number % len(PLACEMENTS)
     rows = []
     for placement in (*PLACEMENTS[turn:], *PLACEMENTS[:turn]):
         with serving(case, placement):
-            small, large = _job(case, placement, few), _job(case, placement, many)
-        row = {
-            "case": case.name,
-            "placement": placement,
-            "round": number,
-            "documents": [few, many],
-            "seconds": [small[0], large[0]],
-            "cpu_seconds": [small[1], large[1]],
-            "documents_per_second": round((many - few) / (large[0] - small[0]), 2),
-            "cpu_milliseconds_per_document": round(1000 * (large[1] - small[1]) / (many - few), 2),
-        }
+            row = {"case": case.name, "placement": placement, "round": number, **_job(case, placement, documents)}
         print(json.dumps(row), flush=True)
         rows.append(row)
     return rows
 
 
-def _job(case: Case, placement: str, documents: int) -> tuple[float, float]:
-    """Wall and CPU seconds of a whole job, all processes together."""
+def _job(case: Case, placement: str, documents: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="bench-placement-") as name:
-        job = job_of(case, placement, documents, Path(name))
-        watch, began = Watch().start(), time.monotonic()
-        manifest = run(job, lambda _event, _value: None)
-        seconds = time.monotonic() - began
-        watch.stop()
-        if manifest.documents != documents:
-            raise SystemExit(f"{manifest.documents} of {documents} documents came out")
-        return round(seconds, 2), round(sum(watch.seconds.values()) - watch.own_seconds, 2)
+        found = middle_of(job_of(case, placement, documents, Path(name)), documents)
+    return {key: value for key, value in found.items() if key != "totals"}
 
 
 def medians(rounds: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

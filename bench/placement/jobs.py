@@ -14,23 +14,25 @@ from pipeline.jobfile import load_engine, read_work
 
 APPLICATION = "bench-placement"
 SAMPLER = {"engine": "sampler", "backend": "guidance", "max_num_seqs": 32, "seed": 7}
+UNIT = 64
+"""Documents of a unit: small, so that engines finish together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An engine config and how many of it; `documents` of the small and of the large job."""
+    """An engine config and how many of it; `documents` of a job."""
 
     name: str
     engine: dict[str, Any]
     engines: int
-    documents: tuple[int, int]
+    documents: int
 
 
 CASES = (
-    Case("sampler-1", {**SAMPLER, "token_seconds": 0.02}, 1, (64, 640)),
-    Case("sampler-2", {**SAMPLER, "token_seconds": 0.02}, 2, (128, 1280)),
-    Case("sampler-cpu", {**SAMPLER, "token_seconds": 0.0}, 1, (200, 2000)),
-    Case("vllm-1", load_engine(ROOT / "serve_configs/cpu_embedded_guidance.yaml").model_dump(), 1, (16, 80)),
+    Case("sampler-1", {**SAMPLER, "token_seconds": 0.05}, 1, 480),
+    Case("sampler-2", {**SAMPLER, "token_seconds": 0.05}, 2, 960),
+    Case("sampler-cpu", {**SAMPLER, "token_seconds": 0.0}, 1, 3000),
+    Case("vllm-1", load_engine(ROOT / "serve_configs/cpu_embedded_guidance.yaml").model_dump(), 1, 96),
 )
 
 
@@ -83,7 +85,7 @@ def _work(case: Case) -> dict[str, Any]:
 
 def _placement(case: Case, placement: str) -> dict[str, Any]:
     if placement == "local":
-        return {"kind": "local", "actors": case.engines}
+        return {"kind": "local", "actors": case.engines, "unit_documents": UNIT}
     if placement == "actors":
-        return {"kind": "actors", "min_engines": case.engines, "max_engines": case.engines}
-    return {"kind": "serve", "application": APPLICATION, "max_engines": case.engines}
+        return {"kind": "actors", "min_engines": case.engines, "max_engines": case.engines, "unit_documents": UNIT}
+    return {"kind": "serve", "application": APPLICATION, "max_engines": case.engines, "unit_documents": UNIT}

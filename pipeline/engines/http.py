@@ -20,7 +20,7 @@ from pipeline.engines.http_answer import completion_of, cut_prompt, failed
 from pipeline.engines.http_reply import Reply, cleaned, meaning_of, read_reply, told
 from pipeline.engines.http_request import is_constrained, request_of
 from pipeline.engines.http_retry import Pace, backoff, is_transient, retry_after
-from pipeline.engines.http_start import prove_and_warm
+from pipeline.engines.http_start import check_server
 from pipeline.engines.patience import uncounted
 from pipeline.errors import EngineError
 from pipeline.jobhttp import HttpConfig
@@ -66,7 +66,7 @@ class HttpEngine:
             EngineError: it does not, or cannot be used.
             SchemaError: it refuses one of the plans.
         """
-        await prove_and_warm(self, plans, constrained=self._config.constraint == "schema")
+        await check_server(self, plans, constrained=self._config.constraint == "schema")
         self.proven = True
 
     async def close(self) -> None:

@@ -37,7 +37,7 @@ Mode = Literal["schema", "json", "text"]
 """What a server does with a schema: decodes under it, writes some JSON or other, or ignores it."""
 
 
-async def prove_and_warm(engine: Engine, plans: Sequence[DecodingPlan], *, constrained: bool) -> None:
+async def check_server(engine: Engine, plans: Sequence[DecodingPlan], *, constrained: bool) -> None:
     """The three steps of the module; without a constraint, the first and the last.
 
     Raises:

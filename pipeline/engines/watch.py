@@ -22,12 +22,12 @@ LOOKS = 20
 Answer = asyncio.Future[Completion]
 
 
-def watched(engine: Engine, stall_seconds: float) -> Engine:
+def watched(engine: Engine, stall_seconds: float, key: str = "safety.engine_stall_seconds") -> Engine:
     """The engine, with calls that raise EngineError when it is stuck for so long. Several engines are watched each on
-    its own: one of them may be stuck while the others work."""
+    its own: one of them may be stuck while the others work. `key` is where a user sets the time."""
     if isinstance(engine, SeveralEngines):
-        return engine.each(lambda one: WatchedEngine(one, stall_seconds))
-    return WatchedEngine(engine, stall_seconds)
+        return engine.each(lambda one: WatchedEngine(one, stall_seconds, key))
+    return WatchedEngine(engine, stall_seconds, key)
 
 
 class WatchedEngine:
@@ -37,9 +37,17 @@ class WatchedEngine:
     it was stopped: it is counted in small steps, and a late one counts as two at most. `clock` is `time.monotonic`'s.
     """
 
-    def __init__(self, engine: Engine, stall_seconds: float, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        stall_seconds: float,
+        key: str = "safety.engine_stall_seconds",
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._engine = engine
         self._limit = stall_seconds
+        self._key = key
         self._clock = clock
         self._open: set[Answer] = set()
         self._idle = 0.0
@@ -113,7 +121,7 @@ class WatchedEngine:
     def _give_up(self) -> None:
         self._stuck = (
             f"the engine is stuck: {len(self._open)} requests are open, and for {self._limit:g} s "
-            "(`safety.engine_stall_seconds`) it gave neither an answer nor another sign of life"
+            f"(`{self._key}`) it gave neither an answer nor another sign of life"
         )
         for answer in self._open:
             if not answer.done():

@@ -26,7 +26,7 @@ LOOK_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class PoolReply:
     """What a replica says: its completion, or that it does not know the plan, or after how many seconds to come
     again."""
 
@@ -47,7 +47,7 @@ class HandlePool:
         """As `SharedPool.generate`. Cancellation ends the request there, too."""
         if ask.alone:
             return await self._alone(session, ask, plan)
-        reply: Reply = await self._call(session, "generate", ask)
+        reply: PoolReply = await self._call(session, "generate", ask)
         if reply.completion is None and reply.retry_after is None:
             reply = await self._call(session, "generate", ask, plan)
         return _completion(reply)
@@ -100,7 +100,7 @@ class HandlePool:
         return self._handle
 
 
-def _completion(reply: Reply) -> Completion:
+def _completion(reply: PoolReply) -> Completion:
     if reply.retry_after is not None:
         raise EngineBusyError("the engines have no room", reply.retry_after)
     if reply.completion is None:

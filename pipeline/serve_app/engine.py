@@ -26,7 +26,7 @@ from pipeline.records import Completion
 from pipeline.runtime.actors import leave
 from pipeline.runtime.bundles import with_executor
 from pipeline.runtime.output.identity import decoding_of
-from pipeline.runtime.served import Reply
+from pipeline.runtime.served import PoolReply
 from pipeline.schema.plan import DecodingPlan
 from pipeline.serve_app.settings import AppConfig
 
@@ -68,31 +68,32 @@ class EngineDeployment:
         self._answered = time.monotonic()
         self._seconds = 1.0
         """How long an answer took of late, by an exponential mean."""
-        self._engine = watched(build_all(with_executor(config), config.engine.backend), config.pool.stall_seconds)
+        built = build_all(with_executor(config), config.engine.backend)
+        self._engine = watched(built, config.pool.stall_seconds, "pool.stall_seconds")
         await self._engine.start(plans)
 
-    async def generate(self, ask: Ask, plan: DecodingPlan | None = None) -> Reply:
-        """Answer one prompt, or say why not (`Reply`). This process ends if the engine is gone."""
+    async def generate(self, ask: Ask, plan: DecodingPlan | None = None) -> PoolReply:
+        """Answer one prompt, or say why not (`PoolReply`). This process ends if the engine is gone."""
         known = plan or self._own.get(ask.plan) or self._others.get(ask.plan)
         if known is None:
-            return Reply()
+            return PoolReply()
         self._remember(known)
         try:
-            async with self._gate.place(online=ask.online):
-                return Reply(await self._generate(ask, known))
+            async with self._gate.place(online=ask.online, wait=not ask.passing):
+                return PoolReply(await self._generate(ask, known))
         except GateFullError:
-            return Reply(retry_after=self._until_room())
+            return PoolReply(retry_after=self._until_room())
 
-    async def generate_alone(self, ask: Ask, plan: DecodingPlan) -> AsyncIterator[Reply | None]:
+    async def generate_alone(self, ask: Ask, plan: DecodingPlan) -> AsyncIterator[PoolReply | None]:
         """As `generate`, with nothing else in the engine: None when that is so, then the reply."""
         self._remember(plan)
         try:
             async with self._gate.alone():
                 yield None
                 await asyncio.sleep(TOLD_SECONDS)
-                yield Reply(await self._generate(ask, plan))
+                yield PoolReply(await self._generate(ask, plan))
         except GateFullError:
-            yield Reply(retry_after=self._until_room())
+            yield PoolReply(retry_after=self._until_room())
 
     async def _generate(self, ask: Ask, plan: DecodingPlan) -> Completion:
         began = time.monotonic()

@@ -12,7 +12,7 @@ import json
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -83,18 +83,11 @@ class _Refusal:
 
 
 class InlineSchemas:
-    """Belongs to one event loop. `forget` is called with each plan that is no longer kept, so that caches elsewhere can
-    let go of it; a document that is under way may still use it."""
+    """Belongs to one event loop. A document that is under way may still use a plan that is no longer kept."""
 
-    def __init__(
-        self,
-        config: InlineConfig,
-        target: Target,
-        forget: Callable[[DecodingPlan], None] = lambda _plan: None,
-        sandbox: Sandbox | None = None,
-    ) -> None:
+    def __init__(self, config: InlineConfig, target: Target, sandbox: Sandbox | None = None) -> None:
         modules = ("pipeline.compile.trial", "pipeline.serve_app.inline_job")
-        self._config, self._target, self._forget = config, target, forget
+        self._config, self._target = config, target
         self._sandbox = sandbox or Sandbox(target.model, config.at_once, modules)
         self._threads = ThreadPoolExecutor(config.at_once, "inline-schemas")
         self._plans: OrderedDict[str, DecodingPlan] = OrderedDict()
@@ -182,7 +175,7 @@ class InlineSchemas:
             return
         self._plans[key] = made
         if len(self._plans) > self._config.kept:
-            self._forget(self._plans.popitem(last=False)[1])
+            self._plans.popitem(last=False)
 
     def _compiled(self, name: str, source: dict[str, JsonValue]) -> DecodingPlan | _Refusal:
         """In a thread: what the sandbox makes of a schema under each back end, and the better one's plan."""

@@ -37,7 +37,7 @@ class _Gone(Exception):
 
 
 @dataclass
-class Gate:
+class RequestGate:
     """`public` are paths that need no token; `with_body` those whose POST has a JSON body. `full` says, with seconds to
     wait, that a document would be turned away."""
 

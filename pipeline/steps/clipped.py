@@ -18,10 +18,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 from pipeline.job import ExtractConfig
-from pipeline.records import Clipped, Completion, Document, Outcome
+from pipeline.records import Clipped, Completion, Document, Outcome, Sampling
 from pipeline.schema.fingerprint import digest
 from pipeline.schema.walk import escape
 from pipeline.steps.parse import MAX_CHARACTERS, MAX_DEPTH
+from pipeline.steps.retry import next_sampling
 
 MAX_POINTER_CHARACTERS = 1 << 18
 """Of all pointers of an answer together."""
@@ -43,6 +44,11 @@ def audited(document: Document, config: ExtractConfig) -> int:
         return 0
     drawn = digest([audit.seed, document.schema, document.id])
     return audit.max_tokens if int(drawn, 16) < audit.fraction * 16.0 ** len(drawn) else 0
+
+
+def first_sampling(document: Document, config: ExtractConfig) -> Sampling:
+    """How to decode a document's first attempt, whose answer may be audited."""
+    return dataclasses.replace(next_sampling((), config), audit=audited(document, config))
 
 
 def with_audit(outcome: Outcome, first: Completion) -> Outcome:

@@ -45,8 +45,8 @@ class InThread:
         return Result("ok", json.loads(json.dumps(inline(NO_MODEL, job.payload))), "", 0.0, 0.0)
 
 
-def inline_of(sandbox: Any, forget: Any = lambda _plan: None, **config: Any) -> InlineSchemas:
-    return InlineSchemas(InlineConfig(**config), TARGET, forget, sandbox)
+def inline_of(sandbox: Any, **config: Any) -> InlineSchemas:
+    return InlineSchemas(InlineConfig(**config), TARGET, sandbox)
 
 
 def schema(name: str = "vendor", **more: Any) -> dict[str, Any]:
@@ -186,18 +186,20 @@ def test_a_caller_that_leaves_takes_nothing_from_those_who_wait_for_the_same() -
     asyncio.run(story())
 
 
-def test_the_oldest_plans_are_forgotten_and_told_so_and_refusals_push_no_plan_out() -> None:
+def test_the_oldest_plans_are_forgotten_and_refusals_push_no_plan_out() -> None:
     async def story() -> None:
-        sandbox, forgotten = InThread(), []
-        schemas = inline_of(sandbox, forgotten.append, kept=2)
+        sandbox = InThread()
+        schemas = inline_of(sandbox, kept=2)
         first, second = await schemas.plan(schema("a")), await schemas.plan(schema("b"))
         for number in range(5):
             with pytest.raises(SchemaError):
                 await schemas.plan({"type": f"nothing {number}"})
-        assert await schemas.plan(schema("a")) is first and forgotten == []
+        jobs = sandbox.jobs
+        assert await schemas.plan(schema("a")) is first and await schemas.plan(schema("b")) is second
+        assert await schemas.plan(schema("a")) is first and sandbox.jobs == jobs
         await schemas.plan(schema("c"))
-        assert forgotten == [second]
-        assert (await schemas.plan(schema("b"))).digest == second.digest
+        assert await schemas.plan(schema("a")) is first and sandbox.jobs == jobs + 1
+        assert (await schemas.plan(schema("b"))).digest == second.digest and sandbox.jobs == jobs + 2
 
     asyncio.run(story())
 
