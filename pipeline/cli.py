@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from pipeline import __version__, commands, commands_drift, commands_probe, commands_replay
+from pipeline import __version__, commands, commands_drift, commands_probe, commands_replay, commands_report
 from pipeline.errors import GristmillError, Terminated
 from pipeline.observe.visible import cell, console_on, visible, visible_id
 from pipeline.records import STATUSES, Manifest
@@ -60,7 +60,7 @@ def run(
     """Run a job: read, extract, write Parquet, commit.
 
     The same command on the same input **resumes** an interrupted run and **does nothing** after a finished one. What
-    is committed stands in `<output>/run=<id>/manifest.json`; trust only files that it names.
+    is committed stands in `<output>/run=<id>/manifest.json`; trust only files that it names. `report.html` lies beside.
 
     Ctrl-C and SIGTERM let what is in flight finish for a while (`safety.drain_seconds`) and save it; a second one ends
     at once.
@@ -177,6 +177,7 @@ class _Watcher:
         if self._nothing_to_do:
             self._console.print(f"nothing to do: this run was committed on {visible(manifest.committed)}.")
         self._console.print(summary(manifest, self._where))
+        commands_report.after_run(self._console, self._where, keep=self._nothing_to_do)
 
 
 @app.command()
@@ -210,6 +211,7 @@ def inspect(
 app.command("check")(commands.run)
 app.command("replay")(commands_replay.run)
 app.command("probe")(commands_probe.run)
+app.command("report")(commands_report.run)
 app.command("drift")(commands_drift.run)
 
 

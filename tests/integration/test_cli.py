@@ -151,10 +151,11 @@ def test_interrupt_resume_refuse_and_finish(bench: Bench) -> None:
         i for f in manifest["files"] for i in pq.ParquetFile(run / f["path"]).read().column("document_id").to_pylist()
     ]
     assert Counter(ids) == Counter(f"r{n}" for n in range(80))
-
+    written = (run / "report.html").stat().st_mtime_ns
     again = bench.run()
     assert again.returncode == 0
     assert "nothing to do" in again.stdout
+    assert (run / "report.html").stat().st_mtime_ns == written
     assert not list(run.glob("**/.*")), "temporary files are left behind"
 
 
