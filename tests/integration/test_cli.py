@@ -129,14 +129,14 @@ def test_interrupt_resume_refuse_and_finish(bench: Bench) -> None:
     process.send_signal(signal.SIGINT)
     told, _ = process.communicate(timeout=120)
     assert process.returncode == cli.INTERRUPTED, told
-    assert "Run the same command to continue" in told and "--metrics-port 0" in told
+    assert "Run the same command to continue" in told
+    assert "--metrics-port 0" in told
     kept = {path.name: path.stat().st_mtime_ns for path in commits.glob("run=*/_commits/*.json")}
     assert 2 <= len(kept) < 20
 
     bench.job["sampling"] = {"temperature": 0.5}
     refused = bench.run()
-    assert refused.returncode == 7
-    assert "sampling.temperature" in refused.stderr.replace("\n", "")
+    assert refused.returncode == 7 and "sampling.temperature" in refused.stderr.replace("\n", "")
 
     del bench.job["sampling"]
     bench.job["engine"].pop("token_seconds")  # speed is not identity
@@ -147,14 +147,12 @@ def test_interrupt_resume_refuse_and_finish(bench: Bench) -> None:
     run = next(commits.glob("run=*/manifest.json")).parent
     assert {p.name: p.stat().st_mtime_ns for p in run.glob("_commits/*.json") if p.name in kept} == kept
     manifest = json.loads((run / "manifest.json").read_text())
-    ids = [
-        i for f in manifest["files"] for i in pq.ParquetFile(run / f["path"]).read().column("document_id").to_pylist()
-    ]
+    tables = [pq.ParquetFile(run / file["path"]).read() for file in manifest["files"]]
+    ids = [one for table in tables for one in table.column("document_id").to_pylist()]
     assert Counter(ids) == Counter(f"r{n}" for n in range(80))
     written = (run / "report.html").stat().st_mtime_ns
     again = bench.run()
-    assert again.returncode == 0
-    assert "nothing to do" in again.stdout
+    assert again.returncode == 0 and "nothing to do" in again.stdout
     assert (run / "report.html").stat().st_mtime_ns == written
     assert not list(run.glob("**/.*")), "temporary files are left behind"
 
