@@ -57,9 +57,7 @@ def ray_version() -> str:
 
 def to_yaml(objects: Sequence[Manifest]) -> str:
     """YAML documents; text of several lines stays readable."""
-    return yaml.dump_all(
-        objects, Dumper=_Dumper, sort_keys=False, explicit_start=True, width=4096, allow_unicode=True
-    )
+    return yaml.dump_all(objects, Dumper=_Dumper, sort_keys=False, explicit_start=True, width=4096, allow_unicode=True)
 
 
 class _Dumper(yaml.SafeDumper):

@@ -29,7 +29,11 @@ SECURITY = {
     "runAsNonRoot": True,
 }
 GPU = "nvidia.com/gpu"
-_SPOT = (("cloud.google.com/gke-spot", "true"), ("kubernetes.azure.com/scalesetpriority", "spot"))
+_SPOT = (
+    ("gristmill.dev/spot", "true"),  # of terraform/modules/node_pools
+    ("cloud.google.com/gke-spot", "true"),
+    ("kubernetes.azure.com/scalesetpriority", "spot"),
+)
 _SHM = "4Gi"
 _WRITABLE = (("tmp", "/tmp"), ("scratch", "/scratch"))
 _HEAD_PORTS = (("gcs-server", 6379), ("dashboard", 8265), ("as-metrics", 44217), ("dash-metrics", 44227))

@@ -6,9 +6,14 @@ import re
 
 WORDS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
 
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_DAYS = "sun mon tue wed thu fri sat".split()
-_FIELDS = (("minute", 0, 59, []), ("hour", 0, 23, []), ("day", 1, 31, []), ("month", 1, 12, _MONTHS))
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
+_FIELDS: tuple[tuple[str, int, int, list[str]], ...] = (
+    ("minute", 0, 59, []),
+    ("hour", 0, 23, []),
+    ("day", 1, 31, []),
+    ("month", 1, 12, _MONTHS),
+)
 _PART = re.compile(r"(?P<first>\*|\?|\w+)(-(?P<last>\w+))?(/(?P<step>[0-9]+))?")
 
 

@@ -69,8 +69,8 @@ def ray_service(found: Deployment, serve: Any, ray_version: str) -> Body:
 
 
 def pool_job(found: Deployment, pool: str) -> Body:
-    """A Job, or a CronJob, that submits to a RayService's cluster. KubeRay can choose a cluster for a RayJob by its name
-    only, and a RayService's cluster gets another name with each upgrade; the name of its head's service stays."""
+    """A Job, or a CronJob, that submits to a RayService's cluster. For a RayJob, KubeRay finds a cluster by its name only;
+    a RayService's cluster gets another name with each upgrade, and the name of its head's service stays."""
     values = found.values
     # The driver runs in the pool's head, which does not have this job's files: they go there as its working directory.
     command = (
