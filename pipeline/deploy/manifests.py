@@ -11,7 +11,7 @@ import yaml
 
 from pipeline.deploy import workloads
 from pipeline.deploy.pods import key_of, labels_of
-from pipeline.deploy.values import Values
+from pipeline.deploy.values import Monitoring, Values
 from pipeline.deploy.work import Deployment, load_deployment
 
 Manifest = dict[str, Any]
@@ -35,7 +35,7 @@ def manifests_of(found: Deployment) -> list[Manifest]:
         *([_account(values)] if values.identity.create else []),
         _config_map(found),
         workload_of(found),
-        *([_monitor(values)] if values.monitoring is not None and values.pool is None else []),
+        *([_monitor(values, values.monitoring)] if values.monitoring is not None and values.pool is None else []),
     ]
     return [{**one, "metadata": _metadata(values, one["metadata"])} for one in objects]
 
@@ -103,10 +103,8 @@ def _config_map(found: Deployment) -> Manifest:
     }
 
 
-def _monitor(values: Values) -> Manifest:
+def _monitor(values: Values, monitoring: Monitoring) -> Manifest:
     """Ray's metrics, ours among them: Ray puts `ray_` before their names, which is taken off again."""
-    monitoring = values.monitoring
-    assert monitoring is not None
     ours = {"sourceLabels": ["__name__"], "regex": "ray_(gristmill_.+)", "targetLabel": "__name__"}
     ports = ("metrics", "as-metrics", "dash-metrics")
     return {

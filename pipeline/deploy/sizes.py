@@ -96,9 +96,9 @@ def _engine_group(work: WorkConfig, fewest: int, most: int, values: Values) -> G
     each = all_gpus(work) / stages
     together = math.floor(1 / each) if each < 1 else 1  # engines that share one GPU, and so a pod
     pods = (math.ceil(fewest * stages / together), math.ceil(most * stages / together))
-    memory = mebibytes(values.engines.memory)
+    cpu, memory = values.engines.cpu * together, mebibytes(values.engines.memory) * together
     # Ray is told of no CPUs, or it would put CPU work there that slows an engine's front end down.
-    return Group("engines", "engines", values.engines.cpu, memory, math.ceil(each), 0, *pods)
+    return Group("engines", "engines", cpu, memory, math.ceil(each), 0, *pods)
 
 
 def _workers(work: JobConfig | AppConfig, values: Values) -> tuple[Group, ...]:

@@ -211,6 +211,8 @@ class Values(Strict):
         longest = MAX_SCHEDULED_NAME if self.schedule is not None else MAX_NAME
         if len(self.name) > longest:
             raise ValueError(f"name: at most {longest} characters, so that names made from it stay legal")
+        if twice := sorted(set(self.env) & set(self.secret_env)):
+            raise ValueError(f"{twice[0]} stands in `env` and in `secret_env`")
         if len({one.path for one in self.volumes}) < len(self.volumes):
             raise ValueError("volumes: two of them have the same path")
         return self

@@ -43,6 +43,11 @@ class Deployment:
     serve: Mapping[str, Any] | None = None
 
     @property
+    def engines(self) -> list[Any]:
+        """The configs of all its engines, of those too that no rung of a ladder names."""
+        return [self.work.engine, *self.work.engines.values()]
+
+    @property
     def config_map(self) -> str:
         """The name of the ConfigMap: another one as soon as a file differs."""
         content = json.dumps([*sorted(self.files.items())]).encode()
@@ -114,6 +119,8 @@ def _schemas(root: str, names: tuple[str, ...] | list[str]) -> dict[str, str]:
     files = {}
     for name in sorted(names):
         load_schema(root, name)  # told here, and not by a pod at night
+        if ".." in name:
+            raise JobFileError(f"schema {name}: two dots in a row cannot stand in a key of a ConfigMap. Rename it.")
         folder = Path(root, *name.split("@"))
         for file in _SCHEMA_FILES:
             if (folder / file).is_file():
@@ -124,7 +131,7 @@ def _schemas(root: str, names: tuple[str, ...] | list[str]) -> dict[str, str]:
 def _check_secrets(found: Deployment) -> None:
     """Engine configs stand in plain text in a ConfigMap."""
     given = found.values.secret_env
-    for engine in (found.work.engine, *found.work.other_engines().values()):
+    for engine in found.engines:
         for name in getattr(engine, "environment", {}):
             if SECRET.search(name) or CREDENTIALS.fullmatch(name):
                 raise JobFileError(f"engine.environment: put {name} into a Secret and name that in `secret_env`.")
@@ -139,14 +146,17 @@ def _check_secrets(found: Deployment) -> None:
 def _check_reach(found: Deployment) -> None:
     """Pods see the object store and what is mounted, and nothing of this machine."""
     mounts = [volume.path for volume in found.values.volumes]
-    for key, path in _paths(found.work):
+    fixed = [volume.path for volume in found.values.volumes if volume.read_only]
+    for key, path in _paths(found):
         below = [*mounts, "/models"] if key == "engine.model" and found.values.models.claim else mounts
         if "://" not in path and not any(Path(path).is_relative_to(mount) for mount in below):
             raise JobFileError(
                 f"{key}: {path} is a path of this machine, which pods do not see. Write a URI such as s3://bucket/…, "
                 "or a path on a volume that the values name."
             )
-    for engine in () if found.values.pool else (found.work.engine, *found.work.other_engines().values()):
+        if key == "output" and any(Path(path).is_relative_to(mount) for mount in fixed):
+            raise JobFileError(f"output: {path} is on a volume that is `read_only`.")
+    for engine in () if found.values.pool else found.engines:
         downloads = getattr(engine, "environment", {}).get("HF_HUB_OFFLINE") == "0"
         if engine.engine == "vllm" and _is_hub_name(engine.model) and not (found.values.models.claim or downloads):
             raise JobFileError(
@@ -155,13 +165,14 @@ def _check_reach(found: Deployment) -> None:
             )
 
 
-def _paths(work: JobConfig | AppConfig) -> Iterator[tuple[str, str]]:
+def _paths(found: Deployment) -> Iterator[tuple[str, str]]:
+    work = found.work
     if isinstance(work, JobConfig):
         yield "input.path", work.input.path
         yield "output", work.output
     for lookup in work.lookups:
         yield "lookups", lookup.path
-    for engine in (work.engine, *work.other_engines().values()):
+    for engine in found.engines:
         if engine.engine == "recorded":
             yield "engine.recording", engine.recording
         elif engine.tokenizer_model.startswith("/"):

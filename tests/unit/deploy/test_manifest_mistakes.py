@@ -158,6 +158,16 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "a model from nowhere": ({"engine": {**VLLM, "model": "a/b"}}, {"models": {}}, "nothing in a pod holds a/b"),
     "a volume over the image": ({}, {"volumes": [{"claim": "c", "path": "/tmp/x"}]}, "would hide or lie in"),
     "two at one path": ({}, {"volumes": [{"claim": c, "path": "/d"} for c in "ab"]}, "the same path"),
+    "a variable twice": (
+        {},
+        {"env": {"A": "x"}, "secret_env": {"A": {"secret": "s", "key": "k"}}},
+        "A stands in `env`",
+    ),
+    "output that cannot be": (
+        {"output": "/d/out"},
+        {"volumes": [{"claim": "c", "path": "/d", "read_only": True}]},
+        "is on a volume that is `read_only`",
+    ),
     "engines that go anywhere": ({"engine": {**VLLM, "num_gpus": 0}}, {}, "Use `kind: local`"),
     "a pool that is not used": ({}, {"pool": "extract", "ray_token": "t"}, "`placement.kind: serve`"),
     "a pool without a token": ({"placement": {"kind": "serve"}}, {"pool": "extract"}, "ray_token"),

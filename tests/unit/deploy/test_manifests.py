@@ -97,6 +97,14 @@ def test_pods_of_placement_actors(
     assert faults(objects) == []
 
 
+def test_engines_that_share_a_pod_have_room_for_each(tmp_path: Path) -> None:
+    values = {"engines": {"cpu": 3, "memory": "5Gi"}}
+    objects = manifests(deployment(tmp_path, {"engine": {**VLLM, "num_gpus": 0.4}}, values))
+    (workload,) = [one for one in objects if one["kind"] == "RayJob"]
+    limits = dict(templates(workload))["engines"]["spec"]["containers"][0]["resources"]["limits"]
+    assert (limits["cpu"], limits["memory"], limits[GPU]) == ("6", "10240Mi", "1")
+
+
 def test_placement_local_is_one_pod_with_room_for_its_engines(tmp_path: Path) -> None:
     values = {
         "head": {"cpu": 1, "memory": "2Gi"},
