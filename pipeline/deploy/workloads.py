@@ -69,8 +69,8 @@ def ray_service(found: Deployment, serve: Any, ray_version: str) -> Body:
 
 
 def pool_job(found: Deployment, pool: str) -> Body:
-    """A Job, or a CronJob, that submits to a RayService's cluster. A RayJob could name that cluster only as long as there
-    is no upgrade, with which it gets another name; that of its head's service stays."""
+    """A Job, or a CronJob, that submits to a RayService's cluster. That gets another name with each upgrade, by which a
+    RayJob would have to name it; the name of its head's service stays."""
     values = found.values
     # The driver runs in the pool's head, which does not have this job's files: they go there as its working directory.
     command = (
