@@ -52,13 +52,13 @@ class Gate:
         return len(self._online) + len(self._jobs) + len(self._alone)
 
     @asynccontextmanager
-    async def place(self, *, online: bool) -> AsyncIterator[None]:
+    async def place(self, *, online: bool, wait: bool = True) -> AsyncIterator[None]:
         """Hold a place inside.
 
         Raises:
-            GateFullError: too many of its kind wait already.
+            GateFullError: too many of its kind wait already, or it would have to `wait`.
         """
-        await self._enter(self._online if online else self._jobs)
+        await self._enter(self._online if online else self._jobs, wait=wait)
         try:
             yield
         finally:
@@ -77,12 +77,15 @@ class Gate:
         finally:
             self._leave(self._alone)
 
-    async def _enter(self, line: deque[asyncio.Future[None]]) -> None:
+    async def _enter(self, line: deque[asyncio.Future[None]], *, wait: bool = True) -> None:
         if len(line) >= self._most_waiting:
             raise GateFullError(f"{len(line)} requests wait already")
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         line.append(turn)
         self._admit()
+        if not wait and not turn.done():
+            line.remove(turn)
+            raise GateFullError("no place is free")
         try:
             await turn
         except asyncio.CancelledError:

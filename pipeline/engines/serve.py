@@ -21,7 +21,7 @@ import itertools
 import random
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from pipeline.engines.busy import EngineBusyError
@@ -47,6 +47,10 @@ ONLINE_LOSSES = 2
 ONLINE_TRIES = 3
 """At so many places of the ring an online request asks for room."""
 
+PASSING_TRIES = 4
+"""At so many places of the ring a job's request asks for a place that is free now, before it waits in line at the next:
+documents do not fall evenly on the ring."""
+
 REMEMBERED = 10_000
 """Requests of which it is known that they lost a replica."""
 
@@ -64,7 +68,7 @@ class LostAlone(ReplicaGone):  # an event, as its base
 @dataclass(frozen=True, slots=True)
 class Ask:
     """One request to the pool, under the plan of this digest. `seconds` bound its time in the engine; `alone`: nothing
-    else may be in the engine then."""
+    else may be in the engine then; `passing`: it does not wait for a place there."""
 
     prompt: Prompt
     plan: str
@@ -72,6 +76,7 @@ class Ask:
     online: bool
     seconds: float | None = None
     alone: bool = False
+    passing: bool = False
 
 
 class SharedPool(Protocol):
@@ -151,15 +156,17 @@ class ServeEngine:
 
     async def _patiently(self, ask: Ask, plan: DecodingPlan) -> Completion:
         """Where there is no room, ask at the next places of the ring: at some of them while an online caller waits,
-        which is told then; of a job for as long as it takes."""
+        which is told then; of a job for as long as it takes, at first for a place that is free."""
         first = place_of(ask.prompt)
         for tries in itertools.count():
+            passing = not self._online and not ask.alone and tries < PASSING_TRIES
+            here = replace(ask, passing=passing)
             try:
-                return await self._pool.generate(f"{plan.name}:{(first + tries) % SPREAD}", ask, plan)
+                return await self._pool.generate(f"{plan.name}:{(first + tries) % SPREAD}", here, plan)
             except EngineBusyError as busy:
                 if self._online and tries + 1 == ONLINE_TRIES:
                     raise
-                if not self._online:
+                if not self._online and not passing:
                     await asyncio.sleep(busy.retry_after * (0.5 + random.random()))
         raise AssertionError
 

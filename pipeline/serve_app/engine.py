@@ -79,7 +79,7 @@ class EngineDeployment:
             return PoolReply()
         self._remember(known)
         try:
-            async with self._gate.place(online=ask.online):
+            async with self._gate.place(online=ask.online, wait=not ask.passing):
                 return PoolReply(await self._generate(ask, known))
         except GateFullError:
             return PoolReply(retry_after=self._until_room())

@@ -192,3 +192,17 @@ async def test_whatever_comes_goes_and_is_cancelled_no_place_is_lost_or_given_tw
     jobs = await come(gate, *[False] * jobs_most)
     assert all(one.inside for one in jobs)
     await settle(*jobs)
+
+
+@pytest.mark.asyncio
+async def test_who_does_not_wait_is_told_at_once_and_leaves_no_trace() -> None:
+    gate = Gate(2, 0.5, 100)
+    async with gate.place(online=False, wait=False):
+        with pytest.raises(GateFullError):
+            async with gate.place(online=False, wait=False):
+                pass
+        assert gate.waiting == 0
+        async with gate.place(online=True, wait=False):
+            assert gate.held == 2
+    async with gate.place(online=False, wait=False):
+        assert gate.held == 1

@@ -17,6 +17,7 @@ from pipeline.engines.serve import (
     LOSSES,
     ONLINE_LOSSES,
     ONLINE_TRIES,
+    PASSING_TRIES,
     SUSPECTS,
     UNPROVEN,
     Ask,
@@ -80,6 +81,31 @@ async def test_a_job_waits_for_room_and_asks_all_around_the_ring() -> None:
     pool = Pool(lambda _: next(full, None))
     assert await ask(engine(pool), "a") == GOOD
     assert len(set(pool.sessions)) == 8
+
+
+@pytest.mark.asyncio
+async def test_a_job_takes_a_free_place_elsewhere_before_it_waits_in_line() -> None:
+    """Two engines, one of them full: its line is not joined while the other has room."""
+
+    passing: list[bool] = []
+
+    class Halves(Pool):
+        async def generate(self, session: str, ask: Ask, plan: DecodingPlan) -> Completion:
+            passing.append(ask.passing)
+            if self.full(int(session.rpartition(":")[2])) and ask.passing:
+                raise EngineBusyError("no place is free", 60.0)
+            return await super().generate(session, ask, plan)
+
+        def full(self, place: int) -> bool:
+            return place != (place_of(prompt("a")) + 2) % 8
+
+    pool = Halves(lambda _: None)
+    assert await ask(engine(pool), "a") == GOOD
+    assert passing == [True] * 3
+    passing.clear()
+    pool.full = lambda _: True  # type: ignore[method-assign]
+    assert await ask(engine(pool), "a") == GOOD
+    assert passing == [True] * PASSING_TRIES + [False]
 
 
 @pytest.mark.asyncio
