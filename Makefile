@@ -51,7 +51,7 @@ lock:  ## resolve requirements/*.lock anew; needs a Python 3.11 with a current p
 	$(PYTHON) requirements/lock.py gpu
 
 examples: env  ## render deploy/examples anew, as after a change of defaults
-	for values in deploy/examples/*.values.yaml; do $(BIN)/gristmill render $$values --output $${values%.values.yaml}.rendered.yaml; done
+	for values in deploy/examples/*.values.yaml; do $(BIN)/gristmill render $$values --output $${values%.values.yaml}.rendered.yaml || exit 1; done
 
 clean:  ## remove the environment and what the demo wrote
 	rm -rf .venv jobs/.data jobs/.out
