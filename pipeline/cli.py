@@ -14,7 +14,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from pipeline import __version__, commands, commands_drift, commands_probe, commands_replay, commands_report
+from pipeline import (
+    __version__,
+    commands,
+    commands_drift,
+    commands_probe,
+    commands_render,
+    commands_replay,
+    commands_report,
+)
 from pipeline.errors import GristmillError, Terminated
 from pipeline.observe.visible import cell, console_on, visible, visible_id
 from pipeline.records import STATUSES, Manifest
@@ -212,6 +220,7 @@ app.command("check")(commands.run)
 app.command("replay")(commands_replay.run)
 app.command("probe")(commands_probe.run)
 app.command("report")(commands_report.run)
+app.command("render")(commands_render.run)
 app.command("drift")(commands_drift.run)
 
 
