@@ -55,7 +55,7 @@ resource "kubernetes_config_map_v1" "dashboard" {
   for_each = var.dashboard_files
 
   metadata {
-    name      = "dashboard-${replace(trimsuffix(basename(each.value), ".json"), "/[^a-z0-9-]/", "-")}"
+    name      = "dashboard-${replace(lower(trimsuffix(basename(each.value), ".json")), "/[^a-z0-9]+/", "-")}"
     namespace = kubernetes_namespace_v1.this.metadata[0].name
     labels    = { grafana_dashboard = "1" }
   }
@@ -72,7 +72,7 @@ module "rules" {
   manifests = [for path in sort(tolist(var.rule_files)) : yamlencode({
     apiVersion = "monitoring.coreos.com/v1"
     kind       = "PrometheusRule"
-    metadata   = { name = replace(trimsuffix(trimsuffix(basename(path), ".yaml"), ".yml"), "/[^a-z0-9-]/", "-") }
+    metadata   = { name = replace(lower(replace(basename(path), "/\\.ya?ml$/", "")), "/[^a-z0-9]+/", "-") }
     spec       = { groups = yamldecode(file(path)).groups }
   })]
 
