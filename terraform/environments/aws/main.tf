@@ -1,3 +1,10 @@
+locals {
+  # This repository's own dashboards and rules.
+  monitoring      = "${path.module}/../../../monitoring"
+  dashboard_files = [for name in fileset(local.monitoring, "grafana/**/*.json") : "${local.monitoring}/${name}"]
+  rule_files      = [for name in fileset(local.monitoring, "rules/*.yml") : "${local.monitoring}/${name}"]
+}
+
 module "object_store" {
   source = "../../modules/object_store"
 
@@ -34,19 +41,21 @@ module "node_pools" {
   pools             = var.pools
 }
 
-# Jobs read inputs and write outputs; whoever only serves gets no right to the bucket at all.
+# A role for each service account: jobs of different people do not read each other's documents. A service account that
+# is not named has no right to the bucket at all.
 module "identity" {
-  source = "../../modules/identity"
+  source   = "../../modules/identity"
+  for_each = var.service_accounts
 
-  name            = "${var.name}-jobs"
+  name            = trimsuffix(substr("${var.name}-${each.key}", 0, 37), "-")
   cluster_name    = module.cluster.name
   cluster_arn     = module.cluster.arn
   namespace       = var.namespace
-  service_account = var.service_account
+  service_account = each.key
   bucket_arn      = module.object_store.bucket_arn
   key_arn         = module.object_store.key_arn
-  read_prefixes   = var.input_prefixes
-  write_prefixes  = var.output_prefixes
+  read_prefixes   = each.value.read
+  write_prefixes  = each.value.write
 }
 
 module "kuberay" {
@@ -67,8 +76,8 @@ module "monitoring" {
   namespace           = "monitoring"
   storage_class       = module.node_pools.storage_class
   alertmanager_secret = var.alertmanager_secret
-  dashboard_files     = var.dashboard_files
-  rule_files          = var.rule_files
+  dashboard_files     = setunion(local.dashboard_files, var.dashboard_files)
+  rule_files          = setunion(local.rule_files, var.rule_files)
 }
 
 module "workload" {

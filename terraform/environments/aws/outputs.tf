@@ -13,9 +13,9 @@ output "namespace" {
   value       = var.namespace
 }
 
-output "service_account" {
-  description = "Service account that may use the bucket."
-  value       = var.service_account
+output "service_accounts" {
+  description = "Role of each service account that may use the bucket."
+  value       = { for name, identity in module.identity : name => identity.role_arn }
 }
 
 output "node_selectors" {

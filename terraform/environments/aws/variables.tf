@@ -36,16 +36,13 @@ variable "keep_versions_days" {
   default     = 30
 }
 
-variable "input_prefixes" {
-  description = "Folders of the bucket that jobs read."
-  type        = list(string)
-  default     = ["inputs"]
-}
-
-variable "output_prefixes" {
-  description = "Folders of the bucket that jobs write."
-  type        = list(string)
-  default     = ["outputs"]
+variable "service_accounts" {
+  description = "Service accounts of the workload by name, and the folders of the bucket that pods of each may read, and read and write. Manifests say which one they use: `identity.service_account`, or their `name`."
+  type = map(object({
+    read  = optional(list(string), [])
+    write = optional(list(string), [])
+  }))
+  default = { gristmill = { read = ["inputs"], write = ["outputs"] } }
 }
 
 variable "cidr" {
@@ -103,7 +100,7 @@ variable "pools" {
   default = {
     # Operator, Ray's heads, monitoring: what must not vanish.
     steady = { families = ["m7i", "m7a", "m6i"], capacity = ["on-demand"], cpus = 64 }
-    # CPU workers of `placement: {kind: actors}`.
+    # CPU workers of `placement: {kind: actors}`. Like the next one it may be spot, which a pod has to tolerate.
     cpu = { families = ["m7i", "m7a", "m6i", "c7i", "c7a"], capacity = ["spot", "on-demand"], cpus = 256 }
     # One L4 (24 GB) or L40S (48 GB) or several: an engine that dies with a spot node costs what was not saved.
     gpu = { families = ["g6", "g6e"], capacity = ["spot", "on-demand"], cpus = 256, gpus = 8 }
@@ -118,12 +115,6 @@ variable "kuberay_version" {
 
 variable "namespace" {
   description = "Namespace of the workload."
-  type        = string
-  default     = "gristmill"
-}
-
-variable "service_account" {
-  description = "Service account of the pods that read inputs and write outputs: the name that the manifests were rendered with."
   type        = string
   default     = "gristmill"
 }
@@ -147,13 +138,13 @@ variable "alertmanager_secret" {
 }
 
 variable "dashboard_files" {
-  description = "Files of Grafana dashboards."
+  description = "Files of Grafana dashboards, besides those of this repository."
   type        = set(string)
   default     = []
 }
 
 variable "rule_files" {
-  description = "Files of Prometheus alert rules."
+  description = "Files of Prometheus alert rules, besides those of this repository."
   type        = set(string)
   default     = []
 }

@@ -1,3 +1,10 @@
+locals {
+  # This repository's own dashboards and rules.
+  monitoring      = "${path.module}/../../../monitoring"
+  dashboard_files = [for name in fileset(local.monitoring, "grafana/**/*.json") : "${local.monitoring}/${name}"]
+  rule_files      = [for name in fileset(local.monitoring, "rules/*.yml") : "${local.monitoring}/${name}"]
+}
+
 module "kuberay" {
   source = "../../modules/kuberay"
 
@@ -13,14 +20,14 @@ module "monitoring" {
   namespace       = "monitoring"
   retention_days  = 7
   storage_gib     = 5
-  dashboard_files = var.dashboard_files
-  rule_files      = var.rule_files
+  dashboard_files = setunion(local.dashboard_files, var.dashboard_files)
+  rule_files      = setunion(local.rule_files, var.rule_files)
 }
 
 # The folder /data of kind's node, which kind.yaml mounts from this machine. `Retain`: deleting the claim deletes no file.
 resource "kubernetes_persistent_volume_v1" "data" {
   metadata {
-    name = "gristmill-data"
+    name = "documents"
   }
 
   spec {
@@ -40,7 +47,7 @@ resource "kubernetes_persistent_volume_v1" "data" {
 
 resource "kubernetes_persistent_volume_claim_v1" "data" {
   metadata {
-    name      = "gristmill-data"
+    name      = "documents"
     namespace = module.kuberay.namespaces[var.namespace]
   }
 

@@ -4,7 +4,7 @@ output "bucket_url" {
 }
 
 output "data_claim" {
-  description = "Claim of the folder `data` beside kind.yaml, to be mounted at /data."
+  description = "Claim of the folder `data` beside kind.yaml: `volumes: [{claim: documents, path: /data}]` in the values of a manifest."
   value       = kubernetes_persistent_volume_claim_v1.data.metadata[0].name
 }
 

@@ -40,13 +40,13 @@ variable "monitoring" {
 }
 
 variable "dashboard_files" {
-  description = "Files of Grafana dashboards."
+  description = "Files of Grafana dashboards, besides those of this repository."
   type        = set(string)
   default     = []
 }
 
 variable "rule_files" {
-  description = "Files of Prometheus alert rules."
+  description = "Files of Prometheus alert rules, besides those of this repository."
   type        = set(string)
   default     = []
 }

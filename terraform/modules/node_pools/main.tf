@@ -37,13 +37,13 @@ locals {
         consolidateAfter    = "${pool.idle_minutes}m"
       }
       template = {
-        metadata = { labels = { "gristmill/pool" = name } }
+        metadata = { labels = { "gristmill.dev/pool" = name } }
         spec = {
           nodeClassRef = { group = "eks.amazonaws.com", kind = "NodeClass", name = "gristmill" }
           requirements = local.requirements[name]
           taints = concat(
             pool.gpus > 0 ? [{ key = "nvidia.com/gpu", value = "present", effect = "NoSchedule" }] : [],
-            contains(pool.capacity, "spot") ? [{ key = "gristmill/spot", value = "true", effect = "NoSchedule" }] : [],
+            contains(pool.capacity, "spot") ? [{ key = "gristmill.dev/spot", value = "true", effect = "NoSchedule" }] : [],
           )
         }
       }

@@ -1,6 +1,6 @@
 output "node_selectors" {
   description = "What a pod's nodeSelector has to be to run on a pool, by the pool's name."
-  value       = { for name in keys(var.pools) : name => { "gristmill/pool" = name } }
+  value       = { for name in keys(var.pools) : name => { "gristmill.dev/pool" = name } }
 }
 
 output "storage_class" {

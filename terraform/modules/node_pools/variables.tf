@@ -33,7 +33,7 @@ variable "pools" {
   description = <<-EOT
     Node pools by name. `families` and `sizes` of EC2 instances (no sizes: any); `capacity`: "spot", "on-demand" or both
     (spot is taken first); `cpus` and `gpus` are the most that a pool may hold at a time, and so bound what it may cost;
-    a pool with GPUs is tainted nvidia.com/gpu, one that may be spot gristmill/spot; `idle_minutes`: an empty node waits
+    a pool with GPUs is tainted nvidia.com/gpu, one that may be spot gristmill.dev/spot; `idle_minutes`: an empty node waits
     so long for another pod.
   EOT
   type = map(object({

@@ -1,9 +1,10 @@
-"""Writes providers.json: what the pinned providers accept, for the types that terraform/ uses.
+r"""Writes providers.json: what the pinned providers accept, for the types that terraform/ uses.
 
-No provider can be downloaded where the tests run. Their schemas can be: the packages cdktf-cdktf-provider-* of PyPI hold
-TypeScript that was generated from them, one statement of name, type and use for every argument, block and attribute.
+No provider can be downloaded where the tests run. Their schemas can be: the packages cdktf-cdktf-provider-* of PyPI
+hold TypeScript that was generated from them, with name, type and use of every argument, block and attribute.
 
-    pip download --no-deps --dest wheels cdktf-cdktf-provider-aws cdktf-cdktf-provider-helm cdktf-cdktf-provider-kubernetes
+    pip download --no-deps --dest wheels \
+        cdktf-cdktf-provider-aws cdktf-cdktf-provider-helm cdktf-cdktf-provider-kubernetes
     python -m tests.unit.deploy.provider_schemas wheels
 
 A schema is {"attributes": {name: [type, use]}, "blocks": {name: [nesting, required, schema]}}. `type` is a type as
@@ -172,7 +173,9 @@ def lines(result: dict[str, Any]) -> str:
     """JSON with a line for each type, so that a difference shows what changed."""
     parts = []
     for provider, entry in sorted(result.items()):
-        types = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry['types'][name])}" for name in sorted(entry["types"]))
+        types = ",\n".join(
+            f"  {json.dumps(name)}: {json.dumps(entry['types'][name])}" for name in sorted(entry["types"])
+        )
         head = f'{json.dumps(provider)}: {{"version": {json.dumps(entry["version"])},\n "provider": '
         parts.append(f'{head}{json.dumps(entry["provider"])},\n "types": {{\n{types}\n}}}}')
     return "{" + ",\n".join(parts) + "}\n"

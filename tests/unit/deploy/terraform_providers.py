@@ -1,9 +1,9 @@
 """Providers that know their schemas and do nothing: with them the real terraform binary validates without a registry.
 
-Terraform reaches a provider over gRPC (plug-in protocol 6), and TF_REATTACH_PROVIDERS names ones that run already. These
-answer with the schemas of providers.json, find every configuration valid beyond them, and do nothing else; what they
-would plan is made up by `mock_provider` of `terraform test`. Messages are few and written by hand, field by field, from
-the protocol's numbers.
+Terraform reaches a provider over gRPC (plug-in protocol 6), and TF_REATTACH_PROVIDERS names ones that run already.
+These answer with the schemas of providers.json, find every configuration valid beyond them, and do nothing else; what
+they would plan is made up by `mock_provider` of `terraform test`. Messages are few and written by hand, field by field,
+from the protocol's numbers.
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ def running() -> Iterator[dict[str, str]]:
     names, servers = {}, []
     for provider, entry in json.loads(PROVIDERS.read_text(encoding="utf-8")).items():
         answers = {"GetProviderSchema": all_schemas(entry)}
-        answers |= dict.fromkeys(("ValidateProviderConfig", "ValidateResourceConfig", "ValidateDataResourceConfig"), b"")
+        answers |= dict.fromkeys(
+            ("ValidateProviderConfig", "ValidateResourceConfig", "ValidateDataResourceConfig"), b""
+        )
         handlers = {
             name: grpc.unary_unary_rpc_method_handler(lambda request, context, answer=answer: answer)
             for name, answer in answers.items()

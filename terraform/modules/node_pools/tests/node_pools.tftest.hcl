@@ -30,7 +30,7 @@ run "only_what_tolerates_it_runs_on_gpus_and_spot" {
   command = plan
 
   assert {
-    condition     = toset(yamldecode(local.pools.gpu).spec.template.spec.taints[*].key) == toset(["nvidia.com/gpu", "gristmill/spot"])
+    condition     = toset(yamldecode(local.pools.gpu).spec.template.spec.taints[*].key) == toset(["nvidia.com/gpu", "gristmill.dev/spot"])
     error_message = "GPU nodes are tainted, and so are nodes that may vanish."
   }
 
