@@ -1,4 +1,5 @@
-# Prometheus, Alertmanager and Grafana by their community chart, with the dashboards and rules of the files given.
+# Prometheus, Alertmanager and Grafana by their community chart, with the dashboards and rules of the files given. Grafana's
+# password is one that the chart makes up; it finds dashboards by the label of their ConfigMaps.
 
 resource "kubernetes_namespace_v1" "this" {
   metadata {
@@ -42,11 +43,6 @@ resource "helm_release" "prometheus" {
     }
     alertmanager = {
       alertmanagerSpec = var.alertmanager_secret == null ? {} : { configSecret = var.alertmanager_secret }
-    }
-    grafana = {
-      # null takes a password that everybody knows out of the chart, which then makes one of its own.
-      adminPassword = null
-      sidecar       = { dashboards = { enabled = true, label = "grafana_dashboard", labelValue = "1" } }
     }
   })]
 }

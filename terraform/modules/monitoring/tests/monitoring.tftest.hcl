@@ -20,7 +20,7 @@ run "files_become_dashboards_and_rules" {
   }
 
   assert {
-    condition     = yamldecode(helm_release.prometheus.values[0]).grafana.adminPassword == null
+    condition     = !can(yamldecode(helm_release.prometheus.values[0]).grafana.adminPassword)
     error_message = "Nobody knows Grafana's password beforehand."
   }
 }
@@ -57,4 +57,14 @@ run "rules_without_groups_are_refused" {
   }
 
   expect_failures = [var.rule_files]
+}
+
+run "a_chart_with_a_known_password_is_refused" {
+  command = plan
+
+  variables {
+    chart_version = "58.1.0"
+  }
+
+  expect_failures = [var.chart_version]
 }
