@@ -17,7 +17,7 @@ module "network" {
 
   name         = var.name
   cidr         = var.cidr
-  zone_count   = var.zone_count
+  zones        = var.zones
   nat_per_zone = var.nat_per_zone
 }
 

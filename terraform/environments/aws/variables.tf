@@ -51,10 +51,14 @@ variable "cidr" {
   default     = "10.64.0.0/16"
 }
 
-variable "zone_count" {
-  description = "Availability zones to use, 2 to 4."
-  type        = number
-  default     = 3
+variable "zones" {
+  description = "2 to 4 availability zones of the region that offer the GPU instances of `pools`; add further ones at the end."
+  type        = list(string)
+
+  validation {
+    condition     = alltrue([for zone in var.zones : startswith(zone, var.region)])
+    error_message = "zones holds zones of the region."
+  }
 }
 
 variable "nat_per_zone" {

@@ -1,22 +1,14 @@
 # Nodes live in private subnets and reach out through NAT; S3 traffic goes by a gateway endpoint, which costs nothing.
 
-data "aws_availability_zones" "available" {
-  state = "available"
-
-  filter {
-    name   = "opt-in-status"
-    values = ["opt-in-not-required"]
-  }
-}
-
 data "aws_region" "current" {}
 
 locals {
-  zones = toset(slice(data.aws_availability_zones.available.names, 0, var.zone_count))
-  index = { for position, zone in tolist(local.zones) : zone => position }
+  zones = toset(var.zones)
+  # A zone's addresses follow from its place in the list, so another one is added at the end.
+  index = { for position, zone in var.zones : zone => position }
 
   # One NAT gateway, in the first zone, or one in each.
-  nat_zones = var.nat_per_zone ? local.zones : toset([tolist(local.zones)[0]])
+  nat_zones = toset(var.nat_per_zone ? var.zones : [var.zones[0]])
 }
 
 resource "aws_vpc" "this" {

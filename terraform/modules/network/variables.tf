@@ -19,14 +19,18 @@ variable "cidr" {
   }
 }
 
-variable "zone_count" {
-  description = "Availability zones to use. More of them find more spot GPUs."
-  type        = number
-  default     = 3
+variable "zones" {
+  description = "Names of 2 to 4 availability zones. Named, not looked up: one that fails or opens would move the subnets of all. More of them find more spot GPUs; add at the end."
+  type        = list(string)
 
   validation {
-    condition     = contains([2, 3, 4], var.zone_count)
-    error_message = "zone_count is 2, 3 or 4."
+    condition     = contains([2, 3, 4], length(var.zones)) && length(distinct(var.zones)) == length(var.zones)
+    error_message = "zones holds 2, 3 or 4 different zones."
+  }
+
+  validation {
+    condition     = alltrue([for zone in var.zones : can(regex("^[a-z]{2}(-[a-z]+)+-[0-9][a-z]$", zone))])
+    error_message = "zones holds names such as eu-central-1a."
   }
 }
 

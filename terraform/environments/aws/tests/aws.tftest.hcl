@@ -1,9 +1,6 @@
 # `terraform test`: plans against made-up clouds. Nothing is reached and nothing is made.
 
 mock_provider "aws" {
-  mock_data "aws_availability_zones" {
-    defaults = { names = ["eu-central-1a", "eu-central-1b", "eu-central-1c"] }
-  }
   mock_data "aws_region" {
     defaults = { region = "eu-central-1" }
   }
@@ -26,6 +23,7 @@ mock_provider "kubernetes" {}
 
 variables {
   region      = "eu-central-1"
+  zones       = ["eu-central-1a", "eu-central-1b", "eu-central-1c"]
   bucket_name = "example-gristmill"
   api_cidrs   = ["203.0.113.7/32"]
 }
@@ -60,4 +58,14 @@ run "with_workload" {
     condition     = endswith(output.port_forward, "service/extract-head-svc 8265:8265")
     error_message = "port_forward reaches the same service."
   }
+}
+
+run "a_zone_of_another_region_is_refused" {
+  command = plan
+
+  variables {
+    zones = ["eu-central-1a", "eu-west-1b"]
+  }
+
+  expect_failures = [var.zones]
 }

@@ -21,8 +21,11 @@ run "inputs_are_read_and_outputs_written" {
 
   assert {
     condition = { for statement in data.aws_iam_policy_document.bucket.statement : statement.sid => statement.resources } == {
-      List  = toset(["arn:aws:s3:::example"])
-      Read  = toset(["arn:aws:s3:::example/inputs/*", "arn:aws:s3:::example/outputs/*"])
+      List = toset(["arn:aws:s3:::example"])
+      Read = toset([
+        "arn:aws:s3:::example/inputs", "arn:aws:s3:::example/inputs/*",
+        "arn:aws:s3:::example/outputs", "arn:aws:s3:::example/outputs/*",
+      ])
       Write = toset(["arn:aws:s3:::example/outputs/*"])
       Key   = toset(["arn:aws:kms:eu-central-1:123456789012:key/1"])
     }

@@ -1,7 +1,4 @@
 mock_provider "aws" {
-  mock_data "aws_availability_zones" {
-    defaults = { names = ["eu-central-1a", "eu-central-1b", "eu-central-1c"] }
-  }
   mock_data "aws_region" {
     defaults = { region = "eu-central-1" }
   }
@@ -11,7 +8,8 @@ mock_provider "aws" {
 }
 
 variables {
-  name = "gristmill"
+  name  = "gristmill"
+  zones = ["eu-central-1a", "eu-central-1b", "eu-central-1c"]
 }
 
 run "three_zones_and_one_way_out" {
@@ -33,7 +31,7 @@ run "a_way_out_in_each_zone" {
 
   variables {
     nat_per_zone = true
-    zone_count   = 2
+    zones        = ["eu-central-1a", "eu-central-1b"]
   }
 
   assert {
@@ -56,8 +54,8 @@ run "a_single_zone_is_refused" {
   command = plan
 
   variables {
-    zone_count = 1
+    zones = ["eu-central-1a"]
   }
 
-  expect_failures = [var.zone_count]
+  expect_failures = [var.zones]
 }
