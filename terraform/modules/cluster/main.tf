@@ -117,7 +117,7 @@ resource "aws_eks_cluster" "this" {
     }
   }
 
-  # Standard support only: AWS upgrades a version that ran out instead of charging six times the price for it.
+  # Standard support only: AWS upgrades a version that ran out instead of charging more for it.
   upgrade_policy {
     support_type = "STANDARD"
   }
