@@ -51,6 +51,11 @@ variable "pools" {
   }
 
   validation {
+    condition     = length(setintersection(keys(var.pools), ["system", "general-purpose"])) == 0
+    error_message = "system and general-purpose are the names of Auto Mode's own pools."
+  }
+
+  validation {
     condition     = alltrue([for pool in values(var.pools) : length(pool.families) > 0])
     error_message = "A pool names the instance families that it may start."
   }

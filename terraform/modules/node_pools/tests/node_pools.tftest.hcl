@@ -65,3 +65,15 @@ run "pools_that_leave_no_place_for_the_operator_are_refused" {
 
   expect_failures = [var.pools]
 }
+
+run "the_name_of_a_pool_of_auto_mode_is_refused" {
+  command = plan
+
+  variables {
+    pools = {
+      system = { families = ["m7i"], capacity = ["on-demand"], cpus = 64 }
+    }
+  }
+
+  expect_failures = [var.pools]
+}
