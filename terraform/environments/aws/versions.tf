@@ -1,6 +1,6 @@
 # Exact versions: what the tests check these files against. Raise them together with tests/unit/deploy/providers.json.
 terraform {
-  required_version = ">= 1.9.0, < 2.0.0"
+  required_version = ">= 1.10.0, < 2.0.0"
   required_providers {
     aws = {
       source  = "hashicorp/aws"

@@ -1,5 +1,5 @@
 terraform {
-  required_version = ">= 1.9.0, < 2.0.0"
+  required_version = ">= 1.10.0, < 2.0.0"
   required_providers {
     helm = {
       source  = "hashicorp/helm"
