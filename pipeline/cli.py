@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from pipeline import __version__, commands, commands_probe, commands_render, commands_replay
+from pipeline import __version__, commands, commands_plan, commands_probe, commands_render, commands_replay
 from pipeline.errors import GristmillError, Terminated
 from pipeline.observe.visible import cell, console_on, visible, visible_id
 from pipeline.records import STATUSES, Manifest
@@ -192,6 +192,7 @@ def inspect(
 
 
 app.command("check")(commands.run)
+app.command("plan")(commands_plan.run)
 app.command("replay")(commands_replay.run)
 app.command("probe")(commands_probe.run)
 app.command("render")(commands_render.run)
