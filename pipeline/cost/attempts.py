@@ -29,5 +29,4 @@ def attempts_of(success: Estimate | None, most: int) -> Estimate:
     """Answers a document. Where nothing is known of the chance: one at least, and at most as many as the job allows."""
     if success is None:
         return Estimate(1.0, 1.0, float(most), "assumed" if most > 1 else "exact")
-    bounds = [expected_attempts(chance, most) for chance in (success.value, success.high, success.low)]
-    return Estimate(*bounds, basis=success.basis)
+    return success.through(lambda chance: expected_attempts(chance, most))

@@ -22,8 +22,7 @@ class Hours:
     def with_engines(self, engines: int) -> dict[str, Any]:
         """How long so many engines take, all of them busy to the end, and what that costs (None without a price)."""
         start, price = self.given.start_minutes / 60, self.given.price_per_gpu_hour
-        bounds = [bound / engines + start for bound in (self.work.value, self.work.low, self.work.high)]
-        hours = Estimate(*bounds, basis=self.work.basis)
+        hours = self.work.through(lambda work: work / engines + start)
         cost = hours.times(point(engines * self.gpus * price, "given")) if price is not None and self.gpus else None
         return {"engines": engines, "hours": hours.to_json(), "cost": cost.to_json() if cost else None}
 
@@ -32,8 +31,7 @@ class Hours:
         if self.given.deadline_hours is None:
             return None
         room = self.given.deadline_hours - self.given.start_minutes / 60
-        bounds = [math.ceil(bound * (1 + self.given.reserve) / room) for bound in _bounds(self.work)]
-        return Estimate(*(float(max(1, bound)) for bound in bounds), basis=self.work.basis)
+        return self.work.through(lambda work: max(1.0, math.ceil(work * (1 + self.given.reserve) / room)))
 
 
 def hours_of(tokens: Tokens, rate: Estimate, gpus: float, given: Given) -> Hours:
@@ -42,10 +40,10 @@ def hours_of(tokens: Tokens, rate: Estimate, gpus: float, given: Given) -> Hours
     seconds = tokens.outputs.over(rate)
     if given.prompt_tokens_per_second is not None:
         reading = tokens.uncached.over(point(given.prompt_tokens_per_second, "given"))
-        both = [sum(pair) for pair in zip(_bounds(seconds), _bounds(reading), strict=True)]
-        seconds = Estimate(*both, basis=weaker(seconds.basis, reading.basis))
+        seconds = Estimate(
+            seconds.value + reading.value,
+            seconds.low + reading.low,
+            seconds.high + reading.high,
+            weaker(seconds.basis, reading.basis),
+        )
     return Hours(seconds.over(point(3600.0, "exact")), gpus, given)
-
-
-def _bounds(estimate: Estimate) -> tuple[float, float, float]:
-    return estimate.value, estimate.low, estimate.high

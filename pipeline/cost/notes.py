@@ -63,7 +63,7 @@ def _sampling(document: Document) -> str:
     return (
         f"prompt tokens are sampled: {count} of {of} documents, at most {document['given']['sample']} a schema, seed "
         f"{document['given']['seed']}; intervals are of {document['confidence']:.0%}: normal approximation for totals, "
-        "Wilson's for counts"
+        "Wilson's, corrected for continuity, for counts"
     )
 
 

@@ -88,8 +88,8 @@ def _output(job: JobConfig, budget: Mapping[str, Any] | None, measured: Measured
         return measured.output_tokens
     if budget is None:
         return Estimate(most, 1.0, most, "assumed")
-    sizes = (min(most, budget[name]) for name in ("typical_tokens", "shortest_tokens", "p99_tokens"))
-    return Estimate(*sizes, basis="assumed")
+    typical = Estimate(budget["typical_tokens"], budget["shortest_tokens"], budget["p99_tokens"], "assumed")
+    return typical.through(lambda tokens: min(most, tokens))
 
 
 def _cached(job: JobConfig, found: Sampled, asked: Estimate, attempts: Estimate, measured: Measured | None) -> Estimate:
