@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from pipeline.observe.visible import console_on
 
@@ -52,7 +53,7 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     price_per_gpu_hour: Price = None,
     deadline: Deadline = None,
     reserve: Reserve = 0.25,
-    start_minutes: StartMinutes = 0.0,
+    start: StartMinutes = 0.0,
     as_json: AsJson = False,
     strict: Strict = False,
 ) -> None:
@@ -69,29 +70,23 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     from pipeline.cost.given import Given
     from pipeline.cost.plan import cost_plan
     from pipeline.jobfile import load_job
+
+    speed = (tokens_per_second, prompt_tokens_per_second)
+    given = Given(run_path, sample, seed, success, output_tokens, *speed, price_per_gpu_hour, deadline, reserve, start)
+    document = cost_plan(load_job(job_path), given, strict=strict)
+    _show(document, as_json=as_json)
+    raise typer.Exit(document["exit_code"])
+
+
+def _show(document: dict[str, Any], *, as_json: bool) -> None:
     from pipeline.observe.costed import rendered
 
-    given = Given(
-        run=run_path,
-        sample=sample,
-        seed=seed,
-        success=success,
-        output_tokens=output_tokens,
-        tokens_per_second=tokens_per_second,
-        prompt_tokens_per_second=prompt_tokens_per_second,
-        price_per_gpu_hour=price_per_gpu_hour,
-        deadline_hours=deadline,
-        reserve=reserve,
-        start_minutes=start_minutes,
-    )
-    document = cost_plan(load_job(job_path), given, strict=strict)
     if as_json:
         # ASCII, so that no name from the input acts on a terminal; DEL is the one control that JSON lets through.
         typer.echo(json.dumps(document, indent=1, ensure_ascii=True).replace("\x7f", "\\u007f"))
-    else:
-        console = console_on()
-        if not console.is_terminal and "COLUMNS" not in os.environ:
-            console.width = LOG_WIDTH
-        for part in rendered(document):
-            console.print(part, soft_wrap=not hasattr(part, "columns"))
-    raise typer.Exit(document["exit_code"])
+        return
+    console = console_on()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = LOG_WIDTH
+    for part in rendered(document):
+        console.print(part, soft_wrap=isinstance(part, Text))
