@@ -30,7 +30,7 @@ def rendered(document: Document) -> Iterator[RenderableType]:
     """The parts of a plan in the order in which a person should read them."""
     documents, groups = document["documents"], document["groups"]
     backends = ", ".join(f"{count} {safe(name)}" for name, count in groups["backends"].items())
-    grammars = f"{groups['grammars']} grammars" + (f" ({backends})" if backends else "")
+    grammars = f"{groups['grammars']} grammars" + (f": {backends}" if backends else "")
     yield cell(
         f"{safe(document['job'])}: {documents['total']:,} documents in {documents['units']:,} units, "
         f"{len(document['schemas'])} schemas, {grammars}",

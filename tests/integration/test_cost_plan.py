@@ -48,7 +48,6 @@ def test_the_run_that_follows_is_within_the_plan(documents: list[dict[str, Any]]
     assert whole["tokens"]["first_prompts"]["value"] == prompts
     assert whole["tokens"]["first_prompts"]["basis"] == "exact"
 
-    print("PLAN", {k: v["value"] for k, v in told.items()}, prompts, total.prompt_tokens, total.cached_tokens, total.output_tokens, measured["tokens"]["first_prompts"], told["outputs"], told["requests"])
     answers = sum(path.answers for path in total.rates())
     assert answers > 1.1 * ALL
     told = measured["tokens"]

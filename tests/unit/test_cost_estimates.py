@@ -13,7 +13,7 @@ from pipeline.cost.attempts import attempts_of, expected_attempts, success_of
 from pipeline.cost.estimate import Estimate, added, count_of, point, ratio_of, share_of, student, total_of
 from pipeline.cost.given import Given
 from pipeline.cost.hours import Hours, hours_of
-from pipeline.cost.tokens import Tokens
+from pipeline.cost.tokens import Tokens, together
 from pipeline.errors import JobFileError
 
 CHANCE = st.floats(0, 1)
@@ -57,6 +57,12 @@ def test_what_was_seen_whole_is_exact_and_what_was_seen_is_there() -> None:
     assert total_of([0] * 20 + [900], 100).low >= 900
     assert count_of(2, 40, 41).high <= 3
     assert total_of([], 0) == point(0, "exact")
+
+
+def test_nothing_to_do_takes_nothing() -> None:
+    nothing = together([])
+    assert {nothing.asked.value, nothing.attempts.value, nothing.outputs.high, nothing.uncached.high} == {0}
+    assert hours_of(nothing, point(5, "given"), 1, Given(tokens_per_second=5)).work.value == 0
 
 
 def test_one_unit_gives_no_interval_and_one_without_answers_is_no_unit() -> None:
