@@ -40,16 +40,30 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """A committed run. `tokens_per_second` are output tokens of one engine, over the whole time from the run's begin to
-    its commit; None where that is no time. `differs` names what of the job is no longer as it was."""
+    """A committed run of at most `engines` engines. `seconds` are from its begin to its commit, 0 if it does not say.
+    `differs` names what of the job is no longer as it was."""
 
     where: str
     run_id: str
     schemas: Mapping[str, Measured]
-    tokens_per_second: Estimate | None
+    output_tokens: int
     engines: int
     seconds: float
     differs: tuple[str, ...]
+
+    def tokens_per_second(self, start_seconds: float) -> Estimate:
+        """Output tokens of one engine in a second of the run, without what an engine takes to start.
+
+        Raises:
+            JobFileError: there was no such second, or no such token.
+        """
+        seconds = self.seconds - start_seconds
+        if seconds <= 0 or not self.output_tokens:
+            raise JobFileError(
+                f"{self.where} does not say how fast an engine is: {self.output_tokens} output tokens in "
+                f"{self.seconds:.0f} s, of which {start_seconds:.0f} s are for the start (--start-minutes). Give --tokens-per-second."
+            )
+        return point(self.output_tokens / seconds / self.engines, "measured")
 
 
 def engines_of(job: JobConfig) -> int:
@@ -75,11 +89,15 @@ def earlier(path: str, job: JobConfig, plans: Mapping[str, DecodingPlan], lookup
         )
     made_by, _ = recorded_job(store)
     tallies = _tallies(store)
-    engines, seconds = engines_of(made_by), _seconds(manifest)
-    tokens = sum(tally.output_tokens for group in tallies.values() for tally in group)
-    rate = point(tokens / seconds / engines, "measured") if seconds > 0 and tokens else None
-    schemas = {name: _measured(group, made_by.retry.max_attempts) for name, group in tallies.items()}
-    return Earlier(store.where, manifest.run_id, schemas, rate, engines, seconds, _differs(store, job, plans, lookups))
+    return Earlier(
+        where=store.where,
+        run_id=manifest.run_id,
+        schemas={name: _measured(group, made_by.retry.max_attempts) for name, group in tallies.items()},
+        output_tokens=sum(tally.output_tokens for group in tallies.values() for tally in group),
+        engines=engines_of(made_by),
+        seconds=_seconds(manifest),
+        differs=_differs(store, job, plans, lookups),
+    )
 
 
 def _tallies(store: Store) -> dict[str, list[Tally]]:

@@ -46,8 +46,8 @@ def notes(document: Document) -> Iterator[str]:
     if given["tokens_per_second"] is None and run is not None:
         yield (
             f"tokens per second are measured: output tokens of the run over {run['seconds']:.0f} s from its begin to "
-            f"its commit and at most {run['engines']} engines; starting, pauses and idle engines are in it, so it is "
-            "too low rather than too high"
+            f"its commit, less --start-minutes, and at most {run['engines']} engines; pauses and idle engines are in "
+            "it, so it is too low rather than too high"
         )
     elif given["tokens_per_second"] is None:
         yield "no hours and no cost: give --tokens-per-second of one engine, or --run to measure them"

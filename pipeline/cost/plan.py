@@ -20,7 +20,6 @@ from pipeline.cost.hours import Hours, hours_of
 from pipeline.cost.notes import looks, notes
 from pipeline.cost.sample import Sampled, sample
 from pipeline.cost.tokens import Tokens, together, tokens_of
-from pipeline.errors import JobFileError
 from pipeline.job import JobConfig
 from pipeline.runtime.bundles import all_gpus
 from pipeline.runtime.input import InputScan
@@ -100,9 +99,7 @@ def _rate(given: Given, run: Earlier | None) -> Estimate | None:
     """Output tokens a second of one engine."""
     if given.tokens_per_second is not None:
         return point(given.tokens_per_second, "given")
-    if run is not None and run.tokens_per_second is None:
-        raise JobFileError(f"{run.where} does not say how fast it was: give --tokens-per-second.")
-    return run.tokens_per_second if run else None
+    return run.tokens_per_second(given.start_minutes * 60) if run else None
 
 
 def _engine(job: JobConfig) -> dict[str, Any]:
@@ -165,7 +162,7 @@ def _schema(found: Found, name: str) -> dict[str, Any]:
 def _run(run: Earlier | None) -> dict[str, Any] | None:
     if run is None:
         return None
-    about = {name: getattr(run, name) for name in ("where", "run_id", "engines", "seconds")}
+    about = {name: getattr(run, name) for name in ("where", "run_id", "output_tokens", "engines", "seconds")}
     documents = {name: one.documents for name, one in run.schemas.items()}
     return {**about, "documents": documents, "differs": list(run.differs)}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -116,8 +117,11 @@ def test_an_earlier_run_tells_attempts_and_output(committed: Make) -> None:
     assert totals["asked"] * expected_attempts(one.success.value, 2) == pytest.approx(given)
     assert one.output_tokens.value * given == pytest.approx(totals["output_tokens"])
     assert one.success.low < one.success.value < one.success.high
-    assert found.seconds >= 0
-    assert found.differs == ()
+    assert (found.output_tokens, found.differs) == (totals["output_tokens"], ())
+    slow = dataclasses.replace(found, seconds=100.0, engines=2, output_tokens=800)
+    assert slow.tokens_per_second(20.0).value == pytest.approx(800 / 80 / 2)
+    with pytest.raises(JobFileError, match="--start-minutes"):
+        slow.tokens_per_second(100.0)
 
 
 def test_a_run_that_never_asked_twice_tells_by_its_first_answers(committed: Make) -> None:
