@@ -61,7 +61,8 @@ class Earlier:
         if seconds <= 0 or not self.output_tokens:
             raise JobFileError(
                 f"{self.where} does not say how fast an engine is: {self.output_tokens} output tokens in "
-                f"{self.seconds:.0f} s, of which {start_seconds:.0f} s are for the start (--start-minutes). Give --tokens-per-second."
+                f"{self.seconds:.0f} s, of which {start_seconds:.0f} s are for the start (--start-minutes). "
+                "Give --tokens-per-second."
             )
         return point(self.output_tokens / seconds / self.engines, "measured")
 
