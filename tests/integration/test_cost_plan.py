@@ -29,33 +29,29 @@ def test_the_run_that_follows_is_within_the_plan(documents: list[dict[str, Any]]
     first = run(make_job(documents[:EARLIER], "planned", **parts), lambda event, value: None)
     rows = documents[:ALL]
     job = make_job(rows, "planned", **parts)
-    sampled = cost_plan(job, Given(sample=SAMPLE))
-    measured = cost_plan(job, Given(sample=SAMPLE, run=job.output, deadline_hours=1))
+    plan = cost_plan(job, Given(sample=SAMPLE, run=job.output, deadline_hours=1))
     followed = run(job, lambda event, value: None)
     total = Tally.from_json(followed.totals)
-    assert measured["run"]["run_id"] == first.run_id != followed.run_id
+    assert plan["run"]["run_id"] == first.run_id != followed.run_id
 
-    assert sampled["documents"]["total"] == followed.documents == ALL
-    assert {one["name"]: one["documents"] for one in sampled["schemas"]} == Counter(row["schema"] for row in rows)
+    assert plan["documents"]["total"] == followed.documents == ALL
+    assert {one["name"]: one["documents"] for one in plan["schemas"]} == Counter(row["schema"] for row in rows)
 
     prompts = total.prompt_tokens - total.retry_prompt_tokens
-    for document in (sampled, measured):
-        first_prompts = document["tokens"]["first_prompts"]
-        assert first_prompts["basis"] == "sampled"
-        assert within(prompts, first_prompts)
-        assert first_prompts["high"] - first_prompts["low"] < 0.1 * prompts  # an interval that says something
+    told = plan["tokens"]
+    assert told["first_prompts"]["basis"] == "sampled"
+    assert within(prompts, told["first_prompts"])
+    assert told["first_prompts"]["high"] - told["first_prompts"]["low"] < 0.1 * prompts  # it says something
     whole = cost_plan(job, Given(sample=ALL))
     assert whole["tokens"]["first_prompts"]["value"] == prompts
     assert whole["tokens"]["first_prompts"]["basis"] == "exact"
 
     answers = sum(path.answers for path in total.rates())
-    assert answers > 1.1 * ALL
-    told = measured["tokens"]
+    assert answers > 1.05 * ALL
     assert told["attempts"]["basis"] == told["output"]["basis"] == "measured"
     assert within(answers, told["requests"])
     assert within(total.output_tokens, told["outputs"])
     assert within(total.prompt_tokens, told["prompts"])
     assert told["outputs"]["high"] < 2 * total.output_tokens
-    assert measured["tokens_per_second"]["value"] > 0
-    assert measured["as_placed"]["hours"]["value"] > 0
-    assert measured["look_at"] == []
+    assert plan["as_placed"]["hours"]["value"] > 0
+    assert plan["look_at"] == []
