@@ -21,7 +21,7 @@ Run = Annotated[
         "--run", help="A committed run of this job, or its output: attempts, output and speed are taken from it."
     ),
 ]
-Sample = Annotated[int, typer.Option(min=10, help="Documents of each schema whose prompts are counted.")]
+Sample = Annotated[int, typer.Option(min=2, help="Documents of each schema whose prompts are counted.")]
 Seed = Annotated[int, typer.Option(help="Picks the sample.")]
 Success = Annotated[float | None, typer.Option(help="Chance that an answer needs no other one, 0 to 1.")]
 OutputTokens = Annotated[float | None, typer.Option(help="Tokens of an answer.")]

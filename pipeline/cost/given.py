@@ -36,6 +36,8 @@ class Given:
             value = getattr(self, name)
             if value is not None and not 0 < value < float("inf"):
                 raise JobFileError(f"{option(name)} must be a number above 0, found {value:g}.")
+        if self.sample < 2:
+            raise JobFileError(f"--sample must be 2 or more, found {self.sample}: one document shows no spread.")
         if self.success is not None and not 0 <= self.success <= 1:
             raise JobFileError(f"--success is a chance from 0 to 1, found {self.success:g}.")
         for name in ("reserve", "start_minutes", "price_per_gpu_hour"):

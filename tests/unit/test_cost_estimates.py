@@ -137,6 +137,7 @@ def test_prompts_come_on_top_where_their_own_rate_is_given_and_cached_ones_do_no
     ("wrong", "words"),
     [
         ({"success": 1.5}, "--success"),
+        ({"sample": 1}, "--sample"),
         ({"tokens_per_second": 0}, "--tokens-per-second"),
         ({"tokens_per_second": math.inf}, "--tokens-per-second"),
         ({"output_tokens": math.nan}, "--output-tokens"),
