@@ -52,7 +52,8 @@ class Earlier:
     differs: tuple[str, ...]
 
     def tokens_per_second(self, start_seconds: float) -> Estimate:
-        """Output tokens of one engine in a second of the run, without what an engine takes to start.
+        """Output tokens of one engine in a second of the run, without what an engine takes to start. If nobody says
+        what that is, it is assumed to be nothing, and the rate comes out too low.
 
         Raises:
             JobFileError: there was no such second, or no such token.
@@ -64,7 +65,7 @@ class Earlier:
                 f"{self.seconds:.0f} s, of which {start_seconds:.0f} s are for the start (--start-minutes). "
                 "Give --tokens-per-second."
             )
-        return point(self.output_tokens / seconds / self.engines, "measured")
+        return point(self.output_tokens / seconds / self.engines, "measured" if start_seconds else "assumed")
 
 
 def engines_of(job: JobConfig) -> int:

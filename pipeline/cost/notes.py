@@ -44,10 +44,12 @@ def notes(document: Document) -> Iterator[str]:
     if engine["max_attempts"] > 1:
         yield FEEDBACK
     if given["tokens_per_second"] is None and run is not None:
+        start = f"less {given['start_minutes']:g} minutes for the start of engines"
+        if not given["start_minutes"]:
+            start = "as if engines took no time to start, so hours are too many (--start-minutes)"
         yield (
-            f"tokens per second are measured: output tokens of the run over {run['seconds']:.0f} s from its begin to "
-            f"its commit, less --start-minutes, and at most {run['engines']} engines; pauses and idle engines are in "
-            "it, so it is too low rather than too high"
+            f"tokens per second are the output tokens of the run over {run['seconds']:.0f} s from its begin to its "
+            f"commit and at most {run['engines']} engines, {start}; its pauses and idle engines are in it"
         )
     elif given["tokens_per_second"] is None:
         yield "no hours and no cost: give --tokens-per-second of one engine, or --run to measure them"

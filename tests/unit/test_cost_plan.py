@@ -120,6 +120,7 @@ def test_an_earlier_run_tells_attempts_and_output(committed: Make) -> None:
     assert (found.output_tokens, found.differs) == (totals["output_tokens"], ())
     slow = dataclasses.replace(found, seconds=100.0, engines=2, output_tokens=800)
     assert slow.tokens_per_second(20.0).value == pytest.approx(800 / 80 / 2)
+    assert (slow.tokens_per_second(20.0).basis, slow.tokens_per_second(0.0).basis) == ("measured", "assumed")
     with pytest.raises(JobFileError, match="--start-minutes"):
         slow.tokens_per_second(100.0)
 
