@@ -18,6 +18,7 @@ from pipeline import (
     __version__,
     commands,
     commands_drift,
+    commands_plan,
     commands_probe,
     commands_render,
     commands_replay,
@@ -217,6 +218,7 @@ def inspect(
 
 
 app.command("check")(commands.run)
+app.command("plan")(commands_plan.run)
 app.command("replay")(commands_replay.run)
 app.command("probe")(commands_probe.run)
 app.command("report")(commands_report.run)

@@ -44,7 +44,7 @@ def test_make_targets_exist(target: str) -> None:
     assert target in known
 
 
-COMMANDS = ("check", "run", "inspect", "replay", "drift", "render", "engines")
+COMMANDS = ("check", "plan", "run", "inspect", "replay", "drift", "render", "report", "engines")
 
 
 @pytest.mark.parametrize("line", sorted(set(re.findall(rf"gristmill ((?:{'|'.join(COMMANDS)})[^`\n]*)", README))))
