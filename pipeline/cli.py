@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from pipeline import __version__, commands, commands_probe, commands_replay
+from pipeline import __version__, commands, commands_probe, commands_render, commands_replay
 from pipeline.errors import GristmillError, Terminated
 from pipeline.observe.visible import cell, console_on, visible, visible_id
 from pipeline.records import STATUSES, Manifest
@@ -194,6 +194,7 @@ def inspect(
 app.command("check")(commands.run)
 app.command("replay")(commands_replay.run)
 app.command("probe")(commands_probe.run)
+app.command("render")(commands_render.run)
 
 
 @app.command()

@@ -21,6 +21,7 @@ from pipeline.job import EngineConfig, JobConfig, RecordedConfig, SamplerConfig,
 from pipeline.jobhttp import HttpConfig
 
 Work = TypeVar("Work", bound=WorkConfig)
+Model = TypeVar("Model", bound=BaseModel)
 
 _ENGINE: TypeAdapter[Any] = TypeAdapter(EngineConfig)
 _VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
@@ -34,9 +35,19 @@ def load_job(path: str | Path) -> JobConfig:
         JobFileError: the file is missing, is not YAML, or has a wrong, repeated or unknown key (the nearest is named).
     """
     path = Path(path)
-    job = read_work(_read_yaml(path), path.parent, JobConfig, str(path))
+    job = read_work(read_yaml(path), path.parent, JobConfig, str(path))
     where = job.input.model_copy(update={"path": _relative_to(path.parent, job.input.path)})
     return job.model_copy(update={"input": where, "output": _relative_to(path.parent, job.output)})
+
+
+def load_yaml(path: str | Path, model: type[Model]) -> Model:
+    """Read and check another file of ours, such as values for manifests. Paths in it stay as they are.
+
+    Raises:
+        JobFileError: as for `load_job`.
+    """
+    found: Model = _checked(TypeAdapter(model), read_yaml(Path(path)), str(path), model)
+    return found
 
 
 def read_work(data: dict[str, Any], base: Path, model: type[Work], where: str) -> Work:
@@ -69,7 +80,7 @@ def load_engine(path: str | Path) -> Any:
         JobFileError: as for `load_job`.
     """
     path = Path(path)
-    return _placed(path.parent, _checked(_ENGINE, _read_yaml(path), str(path), JobConfig))
+    return _placed(path.parent, _checked(_ENGINE, read_yaml(path), str(path), JobConfig))
 
 
 def _placed(base: Path, config: Any) -> Any:
@@ -125,7 +136,12 @@ class _Loader(yaml.SafeLoader):
 _Loader.add_constructor("tag:yaml.org,2002:timestamp", _Loader.construct_date)
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file.
+
+    Raises:
+        JobFileError: it cannot be read, is not YAML, repeats a key, or holds no mapping.
+    """
     try:
         data = _Loader(path.read_text(encoding="utf-8"), path).get_single_data()
     except OSError as error:

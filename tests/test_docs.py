@@ -25,7 +25,7 @@ PAGES = sorted((ROOT / "docs").glob("*.md"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-LINKED = [*DOCUMENTS, *PAGES, ROOT / "bench" / "README.md"]
+LINKED = [*DOCUMENTS, *PAGES, ROOT / "bench" / "README.md", ROOT / "deploy" / "README.md"]
 
 
 @pytest.mark.parametrize("path", LINKED, ids=lambda p: str(p.relative_to(ROOT)))
@@ -44,7 +44,7 @@ def test_make_targets_exist(target: str) -> None:
     assert target in known
 
 
-COMMANDS = ("check", "run", "inspect", "replay", "engines")
+COMMANDS = ("check", "run", "inspect", "replay", "render", "engines")
 
 
 @pytest.mark.parametrize("line", sorted(set(re.findall(rf"gristmill ((?:{'|'.join(COMMANDS)})[^`\n]*)", README))))
