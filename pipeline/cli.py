@@ -14,7 +14,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from pipeline import __version__, commands, commands_probe, commands_render, commands_replay
+from pipeline import (
+    __version__,
+    commands,
+    commands_probe,
+    commands_render,
+    commands_replay,
+    commands_submit,
+    commands_submitted,
+)
 from pipeline.errors import GristmillError, Terminated
 from pipeline.observe.visible import cell, console_on, visible, visible_id
 from pipeline.records import STATUSES, Manifest
@@ -66,6 +74,7 @@ def run(
     from pipeline import flow
     from pipeline.jobfile import load_job
     from pipeline.runtime.since import AGAIN
+    from pipeline.runtime.submission.receipt import noting
 
     if verbose:
         os.environ["GRISTMILL_VERBOSE"] = "1"
@@ -75,9 +84,10 @@ def run(
     console, job = _console(), load_job(job_path)
     watcher = _Watcher(console)
     signal.signal(signal.SIGTERM, _terminate)
+    observe = noting(watcher, job.output, lambda words: console.print(visible(words), style="yellow", soft_wrap=True))
     try:
         with watcher.reporter.live():
-            manifest = flow.run(job, watcher, record=record, fresh=fresh, again=again or ())
+            manifest = flow.run(job, observe, record=record, fresh=fresh, again=again or ())
     except KeyboardInterrupt as signalled:
         raise typer.Exit(_interrupted(console, _command(job_path, record, again), job.output, signalled)) from None
     watcher.finish(manifest)
@@ -195,6 +205,9 @@ app.command("check")(commands.run)
 app.command("replay")(commands_replay.run)
 app.command("probe")(commands_probe.run)
 app.command("render")(commands_render.run)
+app.command("submit")(commands_submit.run)
+app.command("status")(commands_submitted.status)
+app.command("cancel")(commands_submitted.cancel)
 
 
 @app.command()
