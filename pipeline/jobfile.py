@@ -111,9 +111,13 @@ def relative_paths(path: str | Path) -> dict[str, str]:
 
 
 def _moving(base: Path, path: str) -> str | None:
-    """A relative path as seen from here; None for a URI and an absolute path, which mean the same everywhere."""
+    """A relative path as seen from here, by its own name where it is a link; None for a URI and an absolute path, which
+    mean the same everywhere."""
+    leading = _VARIABLE.match(path)
+    if leading and os.environ.get(leading["name"]):
+        base = Path()
     plain = _VARIABLE.sub(_value_of, path)
-    return None if "://" in plain or plain.startswith(("/", "~")) else _relative_to(base, path)
+    return None if "://" in plain or plain.startswith(("/", "~")) else os.path.abspath(base / plain)
 
 
 def _is_path(key: str, value: str) -> bool:

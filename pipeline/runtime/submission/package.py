@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +12,13 @@ from typing import Any
 
 from pipeline.errors import JobFileError
 from pipeline.jobfile import relative_paths
+
+_TALKATIVE = (
+    "ray.dashboard.modules.dashboard_sdk",
+    "ray.dashboard.modules.job.sdk",
+    "ray._private.runtime_env.packaging",
+    "ray._private.runtime_env.working_dir",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,8 @@ def package_of(folder: Path, excludes: Sequence[str]) -> Package:
     from ray._private import ray_constants
     from ray._private.runtime_env import packaging
 
-    folder = folder.resolve()
+    quiet_ray()
+    folder = Path(os.path.abspath(folder))
     if not folder.is_dir():
         raise JobFileError(f"--working-dir: {folder} is no folder.")
     files: dict[str, int] = {}
@@ -61,6 +70,14 @@ def package_of(folder: Path, excludes: Sequence[str]) -> Package:
     return Package(folder, tuple(excludes), files)
 
 
+def quiet_ray() -> None:
+    """Let Ray say of packages and uploads only what is wrong; each of its modules has a level of its own."""
+    import ray  # noqa: F401  # sets the levels up
+
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.ERROR)
+
+
 def path_in(package: Package, job_path: Path) -> str:
     """The job file's path in the working directory, after a check that all it names by a relative path is sent, too.
 
@@ -68,7 +85,7 @@ def path_in(package: Package, job_path: Path) -> str:
         JobFileError: something would be missing on the cluster, or the output would be written into Ray's copy of the
             working directory, which goes with the job.
     """
-    job_path = job_path.resolve()
+    job_path = Path(os.path.abspath(job_path))  # Ray sends what a link leads to, under the link's name
     for key, path in {"the job file": str(job_path), **relative_paths(job_path)}.items():
         if key == "output":
             raise JobFileError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pipeline.errors import NotReachedError, SubmissionError
+from pipeline.runtime.submission.package import quiet_ray
 from pipeline.runtime.submission.server import Request, Submitted
 
 ADDRESS = "RAY_API_SERVER_ADDRESS"
@@ -38,7 +38,7 @@ class RayJobs:
     """A `JobServer` by Ray's client, which is asked for its version first."""
 
     def __init__(self, address: str | None = None, *, seconds: float = HTTP_SECONDS) -> None:
-        logging.getLogger("ray.dashboard").setLevel(logging.WARNING)
+        quiet_ray()
         self._address = address_of(address) or "the cluster of this machine"
         with self._asking():
             self._client = _client(address_of(address), seconds)
@@ -102,7 +102,7 @@ class RayJobs:
         except (OSError, TimeoutError, aiohttp.ClientError, requests.RequestException) as error:
             raise NotReachedError(
                 f"no job server answers at {self._address}: {_cut(str(error) or type(error).__name__, secrets)}\n"
-                "Give --address http://HOST:8265, the address of Ray's dashboard (through `kubectl port-forward` or ssh)."
+                "Give --address http://HOST:8265, the address of Ray's dashboard, or of what forwards to it."
             ) from None
         except (RuntimeError, ValueError, TypeError) as error:
             raise _answered(self._address, str(error), secrets) from None

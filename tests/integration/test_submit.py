@@ -1,0 +1,199 @@
+"""Jobs by the job server of a real Ray head with a token: submitted, followed, done once, cancelled, killed, resumed."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from one_job import GRISTMILL, ROOT, Bench
+
+from bench.chaos.herd import Herd, kill
+from bench.chaos.nodes import Nodes
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+COMMAND = shlex.join([sys.executable, "-c", "from pipeline.cli import main; main()"])
+DOCUMENTS = 24
+DRAIN = 60
+WAIT = 150
+RAYS_OWN_WAIT = 3.0
+"""Seconds after which Ray kills a driver that it was not told to wait for."""
+
+
+class Site:
+    """A head that takes jobs, and a job folder beside its output."""
+
+    def __init__(self, folder: Path) -> None:
+        self.herd = Herd()
+        self.nodes = Nodes(self.herd, dashboard=True)
+        (folder / "work").mkdir()
+        self.bench = Bench(folder / "work")
+        self.folder = folder
+        self.bench.job["output"] = str(folder / "out")
+        self.bench.job["schemas"] = "schemas"
+        (folder / "work/schemas").symlink_to(ROOT / "schemas")
+        self.bench.write([{"id": f"r{n}", "text": f"Shop {n}\nTOTAL EUR {n}.50"} for n in range(DOCUMENTS)])
+
+    def call(self, command: str, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        process = self.start(command, *words, **environment)
+        out = process.communicate(timeout=WAIT)[0]
+        return subprocess.CompletedProcess(words, process.returncode, out)
+
+    def start(self, command: str, *words: str, **environment: str) -> subprocess.Popen[str]:
+        mine = {**self.nodes.environment, "COLUMNS": "200", **environment}
+        del mine["RAY_ADDRESS"]
+        more = ["--command", COMMAND, "--working-dir", str(self.folder / "work")] if command == "submit" else []
+        line = [*GRISTMILL, command, *words, "--address", self.nodes.job_server, *more]
+        return subprocess.Popen(line, env=mine, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def status(self) -> list[dict[str, Any]]:
+        told = self.call("status", str(self.bench.path), "--json")
+        assert told.returncode == 0, told.stdout
+        found: list[dict[str, Any]] = json.loads(told.stdout)
+        return found
+
+    def slow(self, slot: str, token_seconds: float) -> None:
+        """Another run, of documents of 30 tokens; four are in flight at a time."""
+        self.bench.job |= {
+            "slot": slot,
+            "engine": {"engine": "sampler", "token_seconds": token_seconds, "max_num_seqs": 4},
+            "sampling": {"max_tokens": 30},
+            "placement": {"unit_documents": 4},
+            "safety": {"drain_seconds": DRAIN},
+        }
+
+    def committed(self) -> int:
+        return len(list(self.folder.glob("out/run=*/_commits/*.json")))
+
+    def verify(self) -> None:
+        """Every document once in each run, by the independent checker."""
+        runs = list(self.folder.glob("out/run=*"))
+        assert len(runs) == 3
+        for run in runs:
+            command = [sys.executable, "-m", "tests.crash.checker", str(run), str(self.bench.input)]
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    one = Site(tmp_path)
+    try:
+        one.nodes.start(cpus=2)
+        yield one
+    finally:
+        left = one.herd.end()
+        one.nodes.remove()
+        assert not left
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + WAIT
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.2)
+
+
+def drivers(herd: Herd) -> list[psutil.Process]:
+    """The processes that drive a job on the cluster."""
+    found = []
+    for one in herd.all():
+        try:
+            words = one.cmdline()
+        except psutil.Error:
+            continue
+        if words[:1] == [sys.executable] and "run" in words and words[-1].endswith("job.yaml"):
+            found.append(one)
+    return found
+
+
+def test_the_life_of_submissions(site: Site) -> None:
+    done_once(site)
+    killed_and_resumed(site)
+    cancelled_and_resumed(site)
+    refused(site)
+    site.verify()
+
+
+def done_once(site: Site) -> None:
+    """Submitted and followed to the manifest; the same again does nothing."""
+    first = site.call("submit", str(site.bench.path), "--env", "SECRET_OF_A_TEST", SECRET_OF_A_TEST="hunter2-and-more")
+    assert first.returncode == 0, first.stdout
+    (run,) = site.folder.glob("out/run=*")
+    assert "by the run's id" in first.stdout and f"id: t-{run.name[4:]}" in first.stdout, "known before it began"
+    assert first.stdout.count(f"{DOCUMENTS} documents: {DOCUMENTS} receipt@1") == 1, "the log, once"
+    assert "hunter2" not in first.stdout and "SECRET_OF_A_TEST" in first.stdout
+    receipt = json.loads((site.folder / f"out/_submissions/t-{run.name[4:]}.json").read_text(encoding="utf-8"))
+    assert f"run={receipt['run_id']}" == run.name
+    second = site.call("submit", str(site.bench.path))
+    assert second.returncode == 0 and "nothing to do" in second.stdout, second.stdout
+    third = site.call("submit", str(site.bench.path), "--id-by", "job")
+    assert third.returncode == 0 and "nothing to do" in third.stdout, "the cluster says so, too"
+    assert [(row["status"], row["exit_code"], row["output"]) for row in site.status()] == [
+        ("SUCCEEDED", 0, "committed")
+    ] * 2
+
+
+def killed_and_resumed(site: Site) -> None:
+    """A second command follows the same submission; a driver that is killed fails it; the next attempt goes on."""
+    site.slow("killed", 0.1)
+    started = site.call("submit", str(site.bench.path), "--no-follow")
+    assert started.returncode == 0, started.stdout
+    before = site.committed()
+    follower = site.start("submit", str(site.bench.path))
+    until(lambda: site.committed() > before)
+    assert [row["status"] for row in site.status()][:1] == ["RUNNING"]
+    killed = [one for one in drivers(site.herd) if kill(one)]
+    assert killed
+    told = follower.communicate(timeout=WAIT)[0]
+    assert "runs already" in told
+    assert follower.returncode == 137, told
+    kept = site.committed()
+    again = site.call("submit", str(site.bench.path))
+    assert again.returncode == 0, again.stdout
+    assert "submitted: t-" in again.stdout and "-2\n" in again.stdout
+    assert "are committed already" in again.stdout and kept > before, "what was committed was not done again"
+
+
+def cancelled_and_resumed(site: Site) -> None:
+    """Ray waits for the drain; meanwhile another run of the job is refused; what was in flight is kept."""
+    site.slow("cancelled", 0.4)  # a document takes longer than Ray's own patience
+    before = site.committed()
+    started = site.call("submit", str(site.bench.path), "--no-follow")
+    assert started.returncode == 0, started.stdout
+    site.bench.job["slot"] = "another"
+    busy = site.call("submit", str(site.bench.path))
+    assert busy.returncode == 9 and "is RUNNING" in busy.stdout, busy.stdout
+    site.bench.job["slot"] = "cancelled"
+    until(lambda: site.committed() > before)
+    began = time.monotonic()
+    cancelled = site.call("cancel", str(site.bench.path))
+    assert cancelled.returncode == 0 and "What was finished is kept" in cancelled.stdout, cancelled.stdout
+    row = site.status()[0]
+    assert (row["status"], row["exit_code"], row["output"]) == ("STOPPED", 143, "absent")
+    assert time.monotonic() - began > RAYS_OWN_WAIT
+    log = site.nodes.folder.glob(f"session_*/logs/job-driver-{row['id']}.log")
+    assert "Documents finished so far are kept" in next(log).read_text(encoding="utf-8"), "it was killed in its drain"
+    again = site.call("submit", str(site.bench.path))
+    assert again.returncode == 0, again.stdout
+    assert f"{row['id']}-2" in again.stdout
+
+
+def refused(site: Site) -> None:
+    """A wrong token and none at all are told, and nothing of them is shown."""
+    site.bench.job["slot"] = "refused"
+    wrong = site.call("submit", str(site.bench.path), RAY_AUTH_TOKEN="a-wrong-token")
+    assert wrong.returncode == 12 and "refused the token" in wrong.stdout, wrong.stdout
+    assert "a-wrong-token" not in wrong.stdout
+    none = site.call("status", "t-1", RAY_AUTH_MODE="disabled")
+    assert none.returncode == 12 and "asks for a token" in none.stdout, none.stdout
+    unknown = site.call("status", "t-1")
+    assert unknown.returncode == 12 and "knows no submission t-1" in unknown.stdout
