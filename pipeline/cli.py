@@ -84,10 +84,11 @@ def run(
     console, job = _console(), load_job(job_path)
     watcher = _Watcher(console)
     signal.signal(signal.SIGTERM, _terminate)
-    observe = noting(watcher, job.output, lambda words: console.print(visible(words), style="yellow", soft_wrap=True))
     try:
         with watcher.reporter.live():
-            manifest = flow.run(job, observe, record=record, fresh=fresh, again=again or ())
+            manifest = flow.run(
+                job, noting(watcher, job.output, watcher.say), record=record, fresh=fresh, again=again or ()
+            )
     except KeyboardInterrupt as signalled:
         raise typer.Exit(_interrupted(console, _command(job_path, record, again), job.output, signalled)) from None
     watcher.finish(manifest)
@@ -124,6 +125,9 @@ class _Watcher:
         self._where = ""
         self._nothing_to_do = False
 
+    def say(self, words: str) -> None:
+        self._console.print(visible(words), soft_wrap=True)
+
     def __call__(self, event: str, value: Any) -> None:
         if event == "opened":
             self._run, self._where = value, value.where
@@ -131,7 +135,7 @@ class _Watcher:
             self._where, self._nothing_to_do = value, True
         elif event == "compared":
             if told := value.told():
-                self._console.print(visible(told), soft_wrap=True)
+                self.say(told)
         elif event == "planned":
             self._planned(value)
         elif event == "scanned":

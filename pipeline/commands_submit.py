@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 from rich.console import Console
@@ -88,17 +88,23 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     if prepared.known and prepared.known.manifest:
         where, when = prepared.known.where, prepared.known.manifest.committed
         console.print(f"nothing to do: {visible(where)} was committed on {visible(when)}.", soft_wrap=True)
-        return
-    if dry_run:
+    elif dry_run:
         first = prepared.attempt(prepared.request.id)
         console.print(visible(plain.plain_command(first, address_of(address), options.env)), soft_wrap=True)
-        return
-    server = RayJobs(address)
-    sent = sending.send(server, prepared, overlap, lambda other: _queue(console, server, other))  # type: ignore[arg-type]
+    else:
+        raise typer.Exit(_sent(console, prepared, RayJobs(address), overlap, follow))
+
+
+def _sent(console: Console, prepared: Prepared, server: JobServer, overlap: Any, follow: bool) -> int:
+    """Submit, or find what runs already, and follow it if that is wanted; the exit code."""
+    from pipeline.runtime.submission.sending import send
+
+    sent = send(server, prepared, overlap, lambda other: _queue(console, server, other))
     console.print(f"{'submitted' if sent.new else 'runs already'}: {visible(sent.id)}", soft_wrap=True)
     if follow:
-        raise typer.Exit(_followed(console, server, sent.id, prepared.job.output))
+        return _followed(console, server, sent.id, prepared.job.output)
     console.print(f"`gristmill status {visible(sent.id)}` says how it goes.", soft_wrap=True)
+    return 0
 
 
 def _tell(console: Console, prepared: Prepared) -> None:

@@ -44,7 +44,7 @@ def test_make_targets_exist(target: str) -> None:
     assert target in known
 
 
-COMMANDS = ("check", "run", "inspect", "replay", "render", "engines")
+COMMANDS = ("check", "run", "inspect", "replay", "render", "submit", "status", "cancel", "engines")
 
 
 @pytest.mark.parametrize("line", sorted(set(re.findall(rf"gristmill ((?:{'|'.join(COMMANDS)})[^`\n]*)", README))))

@@ -1,4 +1,4 @@
-"""Jobs by the job server of a real Ray head with a token: submitted, followed, done once, cancelled, killed, resumed."""
+"""Jobs by the job server of a real Ray head with a token: submitted, done once, killed, cancelled, resumed."""
 
 from __future__ import annotations
 
