@@ -74,7 +74,6 @@ def run(
     from pipeline import flow
     from pipeline.jobfile import load_job
     from pipeline.runtime.since import AGAIN
-    from pipeline.runtime.submission.receipt import noting
 
     if verbose:
         os.environ["GRISTMILL_VERBOSE"] = "1"
@@ -86,9 +85,7 @@ def run(
     signal.signal(signal.SIGTERM, _terminate)
     try:
         with watcher.reporter.live():
-            manifest = flow.run(
-                job, noting(watcher, job.output, watcher.say), record=record, fresh=fresh, again=again or ()
-            )
+            manifest = flow.run(job, watcher.noted(job.output), record=record, fresh=fresh, again=again or ())
     except KeyboardInterrupt as signalled:
         raise typer.Exit(_interrupted(console, _command(job_path, record, again), job.output, signalled)) from None
     watcher.finish(manifest)
@@ -127,6 +124,12 @@ class _Watcher:
 
     def say(self, words: str) -> None:
         self._console.print(visible(words), soft_wrap=True)
+
+    def noted(self, output: str) -> Any:
+        """This watcher, which notes the run in the output where the job was submitted to a job server."""
+        from pipeline.runtime.submission.receipt import noting
+
+        return noting(self, output, self.say)
 
     def __call__(self, event: str, value: Any) -> None:
         if event == "opened":

@@ -84,11 +84,9 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     parts = {"excludes": tuple(exclude or ()), "env": tuple(env or ()), "again": tuple(again or ())}
     options = prepare.Options(working_dir, command=command, fresh=fresh, by=id_by, **parts)  # type: ignore[arg-type]
     console, prepared = _console(), prepare.prepare(job_path, options)
-    _tell(console, prepared)
-    if prepared.known and prepared.known.manifest:
-        where, when = prepared.known.where, prepared.known.manifest.committed
-        console.print(f"nothing to do: {visible(where)} was committed on {visible(when)}.", soft_wrap=True)
-    elif dry_run:
+    if _is_done(console, prepared):
+        return
+    if dry_run:
         first = prepared.attempt(prepared.request.id)
         console.print(visible(plain.plain_command(first, address_of(address), options.env)), soft_wrap=True)
     else:
@@ -107,8 +105,8 @@ def _sent(console: Console, prepared: Prepared, server: JobServer, overlap: Any,
     return 0
 
 
-def _tell(console: Console, prepared: Prepared) -> None:
-    """What is sent; of variables only the names."""
+def _is_done(console: Console, prepared: Prepared) -> bool:
+    """Say what would be sent, of variables only the names; whether the run is committed."""
     package, request = prepared.package, prepared.request
     size = f"{len(package.files)} files, {package.size / (1 << 20):.1f} MiB before Ray packs them"
     console.print(f"working directory: {visible(str(package.folder))} ({size})", soft_wrap=True)
@@ -116,6 +114,11 @@ def _tell(console: Console, prepared: Prepared) -> None:
     console.print(f"environment: {visible(', '.join(sorted(request.env)))}", soft_wrap=True)
     why = "by the run's id" if prepared.known else f"by job and schemas: {prepared.why_not}"
     console.print(f"id: {visible(request.id)} ({visible(why)})", soft_wrap=True)
+    if prepared.known is None or prepared.known.manifest is None:
+        return False
+    where, when = prepared.known.where, prepared.known.manifest.committed
+    console.print(f"nothing to do: {visible(where)} was committed on {visible(when)}.", soft_wrap=True)
+    return True
 
 
 def _queue(console: Console, server: JobServer, other: str) -> None:

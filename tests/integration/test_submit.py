@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -148,6 +149,12 @@ def killed_and_resumed(site: Site) -> None:
     started = site.call("submit", str(site.bench.path), "--no-follow")
     assert started.returncode == 0, started.stdout
     before = site.committed()
+    interrupted = site.start("submit", str(site.bench.path))
+    lines = iter(interrupted.stdout or ())
+    assert any("Running entrypoint" in line for line in lines)
+    interrupted.send_signal(signal.SIGINT)
+    assert "goes on" in interrupted.communicate(timeout=WAIT)[0]
+    assert interrupted.returncode == 130
     follower = site.start("submit", str(site.bench.path))
     until(lambda: site.committed() > before)
     assert [row["status"] for row in site.status()][:1] == ["RUNNING"]

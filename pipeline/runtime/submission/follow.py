@@ -32,19 +32,16 @@ async def follow(server: JobServer, job_id: str, write: Write, patience: Patienc
         SubmissionError: the server refuses to tell.
     """
     wait = patience or Patience()
-    log, silent = _Log(server, job_id, write), 0.0
+    log = _Log(server, job_id, write)
     while True:
         complete = await log.read(wait.look)
-        began = time.monotonic()
         try:
-            job = server.find(job_id)
+            job = log.find()
         except NotReachedError:
-            if silent > wait.lost:
+            if time.monotonic() - log.heard > wait.lost:
                 return None
             await asyncio.sleep(wait.pause)
-            silent += time.monotonic() - began
             continue
-        silent = 0.0
         if job is None:
             return None
         if job.over:
@@ -56,35 +53,42 @@ async def follow(server: JobServer, job_id: str, write: Write, patience: Patienc
 
 async def until_over(server: JobServer, job_id: str, patience: Patience | None = None) -> Submitted | None:
     """Wait without a log; returns and raises as `follow`."""
-    wait, silent = patience or Patience(), 0.0
-    while silent <= wait.lost:
-        began = time.monotonic()
+    wait, heard = patience or Patience(), time.monotonic()
+    while True:
         try:
             job = server.find(job_id)
             if job is None or job.over:
                 return job
-            silent = 0.0
-            await asyncio.sleep(wait.pause)
+            heard = time.monotonic()
         except NotReachedError:
-            await asyncio.sleep(wait.pause)
-            silent += time.monotonic() - began
-    return None
+            if time.monotonic() - heard > wait.lost:
+                return None
+        await asyncio.sleep(wait.pause)
 
 
 class _Log:
-    """The server tells a log from its first character each time; what was written already is passed over."""
+    """The server tells a log from its first character each time; what was written already is passed over. `heard` is
+    when the server last said anything."""
 
     def __init__(self, server: JobServer, job_id: str, write: Write) -> None:
         self._server = server
         self._id = job_id
         self._write = write
         self._written = 0
+        self.heard = time.monotonic()
+
+    def find(self) -> Submitted | None:
+        """What the server knows of the job."""
+        job = self._server.find(self._id)
+        self.heard = time.monotonic()
+        return job
 
     async def read(self, look: float) -> bool:
         """Write what comes until the connection ends, or the job is over and nothing comes. False: it was cut."""
         stream, place = self._server.tail(self._id), 0
         try:
             while (text := await self._next(stream, look)) is not None:
+                self.heard = time.monotonic()
                 self._write_from(text, place)
                 place += len(text)
             return True
@@ -111,7 +115,7 @@ class _Log:
         try:
             while not (await asyncio.wait({piece}, timeout=look))[0]:
                 with suppress(NotReachedError):
-                    job = self._server.find(self._id)
+                    job = self.find()
                     if job is None or job.over:
                         raise _OverError
             return piece.result()

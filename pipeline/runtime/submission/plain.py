@@ -22,8 +22,8 @@ def plain_command(request: Request, address: str | None, secret: Collection[str]
     environment = {**({"excludes": list(request.excludes)} if request.excludes else {}), "env_vars": plain}
     if secret:
         program = (
-            f"import json, os; e = {environment!r}; "
-            f"e['env_vars'].update((n, os.environ[n]) for n in {sorted(secret)!r}); print(json.dumps(e))"
+            f"import json, os; e = {_literal(environment)}; "
+            f'e["env_vars"].update((n, os.environ[n]) for n in {_literal(sorted(secret))}); print(json.dumps(e))'
         )
         given = ["--runtime-env", f"<(python3 -c {shlex.quote(program)})"]
     else:
@@ -34,3 +34,8 @@ def plain_command(request: Request, address: str | None, secret: Collection[str]
         *("--metadata-json", shlex.quote(json.dumps(dict(request.metadata))), "--", request.entrypoint),
     ]
     return " ".join(words)
+
+
+def _literal(value: object) -> str:
+    """JSON of texts, which is Python of the same meaning, and needs no further quotes in a shell."""
+    return json.dumps(value, ensure_ascii=False)

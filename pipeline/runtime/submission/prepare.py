@@ -75,6 +75,7 @@ def prepare(job_path: Path, options: Options) -> Prepared:
     package = package_of(options.working_dir, options.excludes)
     command = [*shlex.split(options.command), "run", path_in(package, job_path)]
     command += [*(["--fresh"] if options.fresh else []), *(word for one in options.again for word in ("--again", one))]
+    taken = _taken(options.env, os.environ)
     known, why_not = _known(job, options)
     base = id_by_run(job, known.run_id) if known else id_by_job(job, options.again)
     metadata = {JOB: job.name, OUTPUT: without_credentials(job.output), DRAIN: f"{job.safety.drain_seconds:g}"}
@@ -83,7 +84,7 @@ def prepare(job_path: Path, options: Options) -> Prepared:
         entrypoint=shlex.join(command),
         working_dir=str(package.folder),
         excludes=package.excludes,
-        env={**_taken(options.env, os.environ), STOP_WAIT: str(math.ceil(job.safety.drain_seconds) + SAVE_SECONDS)},
+        env={**taken, STOP_WAIT: str(math.ceil(job.safety.drain_seconds) + SAVE_SECONDS)},
         metadata={**metadata, **({RUN: known.run_id} if known else {})},
     )
     return Prepared(job, package, request, known, why_not)
