@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from typing import Any
 
 from pipeline.errors import NotReachedError, SubmissionError
@@ -81,8 +81,9 @@ class RayJobs:
 
     async def tail(self, job_id: str) -> AsyncIterator[str]:
         with self._asking():
-            async for text in self._client.tail_job_logs(job_id):
-                yield text
+            async with aclosing(self._client.tail_job_logs(job_id)) as texts:
+                async for text in texts:
+                    yield text
 
     @contextmanager
     def _asking(self, secrets: Mapping[str, str] | None = None) -> Iterator[None]:
