@@ -168,7 +168,7 @@ def killed_and_resumed(site: Site) -> None:
     again = site.call("submit", str(site.bench.path))
     assert again.returncode == 0, again.stdout
     assert "submitted: t-" in again.stdout and "-2\n" in again.stdout
-    assert "are committed already" in again.stdout and kept > before, "what was committed was not done again"
+    assert "resuming" in again.stdout and kept > before, "what was committed was not done again"
 
 
 def cancelled_and_resumed(site: Site) -> None:
