@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -96,7 +96,7 @@ class _Log:
             return False
         finally:
             with suppress(NotReachedError):
-                await _close(stream)
+                await stream.aclose()
 
     def rest(self) -> None:
         """Write what a cut connection kept back. What cannot be had any more is not missed: the job is over."""
@@ -109,7 +109,7 @@ class _Log:
             self._write(new)
             self._written = place + len(text)
 
-    async def _next(self, stream: AsyncIterator[str], look: float) -> str | None:
+    async def _next(self, stream: AsyncGenerator[str, None], look: float) -> str | None:
         """The next piece, None at the end."""
         piece = asyncio.ensure_future(anext(stream, None))
         try:
@@ -128,9 +128,3 @@ class _Log:
 
 class _OverError(Exception):
     """Nothing comes, and nothing will."""
-
-
-async def _close(stream: AsyncIterator[str]) -> None:
-    close = getattr(stream, "aclose", None)
-    if close is not None:
-        await close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from typing import Any
 
@@ -79,7 +79,7 @@ class RayJobs:
         with self._asking():
             return str(self._client.get_job_logs(job_id))
 
-    async def tail(self, job_id: str) -> AsyncIterator[str]:
+    async def tail(self, job_id: str) -> AsyncGenerator[str, None]:
         with self._asking():
             async with aclosing(self._client.tail_job_logs(job_id)) as texts:
                 async for text in texts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -67,5 +67,5 @@ class JobServer(Protocol):
     def log(self, job_id: str) -> str:
         """All that the driver has printed so far."""
 
-    def tail(self, job_id: str) -> AsyncIterator[str]:
+    def tail(self, job_id: str) -> AsyncGenerator[str, None]:
         """What the driver prints, from its first line on, until it has ended or the connection has."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ class PlayedServer:
     def log(self, job_id: str) -> str:
         return self.text
 
-    async def tail(self, job_id: str) -> AsyncIterator[str]:
+    async def tail(self, job_id: str) -> AsyncGenerator[str, None]:
         for piece in self.tails.pop(0) if self.tails else ():
             if isinstance(piece, BaseException):
                 raise piece
