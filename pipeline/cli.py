@@ -17,6 +17,7 @@ from rich.table import Table
 from pipeline import (
     __version__,
     commands,
+    commands_drift,
     commands_probe,
     commands_render,
     commands_replay,
@@ -43,6 +44,14 @@ Again = Annotated[
     typer.Option(help="Incremental runs: take these again: rejected, degraded, engine (made by another), all."),
 ]
 
+Record = Annotated[str | None, typer.Option(help="Save every completion in this directory, for a `recorded` engine.")]
+Fresh = Annotated[
+    bool, typer.Option("--fresh", help="Start a new run although an unfinished one exists under other digests.")
+]
+MetricsPort = Annotated[
+    str | None, typer.Option(help="Serve /metrics there while it runs; 0 takes a free port.", metavar="[HOST:]PORT")
+]
+
 INTERRUPTED = 130
 TERMINATED = 143
 LOG_WIDTH = 120
@@ -51,13 +60,10 @@ LOG_WIDTH = 120
 @app.command()
 def run(
     job_path: JobPath,
-    record: Annotated[
-        str | None, typer.Option(help="Save every completion in this directory, for a `recorded` engine.")
-    ] = None,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Start a new run although an unfinished one exists under other digests.")
-    ] = False,
+    record: Record = None,
+    fresh: Fresh = False,
     again: Again = None,
+    metrics_port: MetricsPort = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show the log of Ray's workers and of vLLM.")] = False,
 ) -> None:
     """Run a job: read, extract, write Parquet, commit.
@@ -73,6 +79,7 @@ def run(
     """
     from pipeline import flow
     from pipeline.jobfile import load_job
+    from pipeline.observe.metrics.server import serving
     from pipeline.runtime.since import AGAIN
 
     if verbose:
@@ -84,16 +91,18 @@ def run(
     watcher = _Watcher(console)
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        with watcher.reporter.live():
+        with serving(metrics_port, watcher.say) as watcher.metrics, watcher.reporter.live():
             manifest = flow.run(job, watcher.noted(job.output), record=record, fresh=fresh, again=again or ())
     except KeyboardInterrupt as signalled:
-        raise typer.Exit(_interrupted(console, _command(job_path, record, again), job.output, signalled)) from None
+        command = _command(job_path, record, again, metrics_port)
+        raise typer.Exit(_interrupted(console, command, job.output, signalled)) from None
     watcher.finish(manifest)
 
 
-def _command(job_path: Path, record: str | None, again: Sequence[str] | None) -> str:
+def _command(job_path: Path, record: str | None, again: Sequence[str] | None, metrics: str | None) -> str:
     """What was typed, without --fresh: that would begin anew."""
-    flags = [*(["--record", record] if record else []), *(word for one in again or () for word in ("--again", one))]
+    flags = [*(["--record", record] if record else []), *(["--metrics-port", metrics] if metrics else [])]
+    flags += [word for one in again or () for word in ("--again", one)]
     return shlex.join(["gristmill", "run", str(job_path), *flags])
 
 
@@ -121,6 +130,7 @@ class _Watcher:
         self._run: Any = None
         self._where = ""
         self._nothing_to_do = False
+        self.metrics: Any = None
 
     def say(self, words: str) -> None:
         self._console.print(visible(words), soft_wrap=True)
@@ -143,7 +153,11 @@ class _Watcher:
             self._planned(value)
         elif event == "scanned":
             self._scanned(value)
-        else:
+        elif event == "numbers":
+            self.metrics.show(value)
+        elif event == "warned":
+            self._console.print(f"warning: {visible(value)}", style="yellow", soft_wrap=True)
+        elif event == "progress":
             self.reporter.update(value)
 
     def _planned(self, plans: Any) -> None:
@@ -212,6 +226,7 @@ app.command("check")(commands.run)
 app.command("replay")(commands_replay.run)
 app.command("probe")(commands_probe.run)
 app.command("render")(commands_render.run)
+app.command("drift")(commands_drift.run)
 app.command("submit")(commands_submit.run)
 app.command("status")(commands_submitted.status)
 app.command("cancel")(commands_submitted.cancel)

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 
 from pipeline.compile.plans import plans_of
 from pipeline.engines import Engine
@@ -21,9 +22,11 @@ from pipeline.engines.busy import EngineBusyError
 from pipeline.engines.patience import counted
 from pipeline.errors import EngineError, InputError, JobFileError
 from pipeline.job import ExtractConfig, JobConfig
-from pipeline.records import Attempt, Completion, Document, Draft, Manifest, Outcome, Prompt, Sampling
+from pipeline.observe.events.line import Hook
+from pipeline.records import Completion, Document, Draft, Manifest, Outcome, Prompt, Sampling
 from pipeline.runtime.input import InputScan
 from pipeline.runtime.lease import Beating, held
+from pipeline.runtime.live import Live
 from pipeline.runtime.lookups import load_lookups, lookups_digest
 from pipeline.runtime.output.commit import Run, open_run
 from pipeline.runtime.output.identity import identity_of
@@ -31,7 +34,9 @@ from pipeline.runtime.setup import Setup
 from pipeline.runtime.source import Source, source_of
 from pipeline.runtime.store import open_store
 from pipeline.runtime.stream import stream
+from pipeline.runtime.told import Told
 from pipeline.schema.plan import DecodingPlan
+from pipeline.steps.attempt import attempt_of
 from pipeline.steps.clean import Cleaned, clean
 from pipeline.steps.confidence import score
 from pipeline.steps.ground import ground
@@ -47,7 +52,8 @@ from pipeline.steps.validate import validate
 
 Observer = Callable[[str, object], None]
 """Called with what happens: ("compared", Source), then ("done", where the run lies), if nothing is to do, or ("opened",
-Run), ("planned", Plans), ("scanned", InputScan), ("progress", Tally)."""
+Run), ("planned", Plans), ("scanned", InputScan), ("progress", Tally), ("numbers", Numbers); ("warned", words) at any
+time."""
 
 Trace = Callable[[str, object], None]
 """Called by `extract` with each step's name and what it made."""
@@ -82,7 +88,7 @@ async def extract(
             started += waited
             trace("generate", completion)
             # An answer is kept though a step may raise on it.
-            steps.append(Step(_attempt(completion, sampling, number), Draft(), completion))
+            steps.append(Step(attempt_of(completion, sampling, number), Draft(), completion))
             steps[-1] = dataclasses.replace(steps[-1], draft=judge.answer(completion, number))
             if good_enough(steps[-1].draft, config) or not may_retry(steps, config, started):
                 break
@@ -143,16 +149,29 @@ class _Judge:
 
 
 def run(
-    job: JobConfig, observe: Observer, *, record: str | None = None, fresh: bool = False, again: Collection[str] = ()
+    job: JobConfig,
+    observe: Observer,
+    *,
+    record: str | None = None,
+    fresh: bool = False,
+    again: Collection[str] = (),
+    hook: Hook | None = None,
 ) -> Manifest:
     """Run a job to its committed manifest, or continue it, or find that it is done and do nothing.
 
     `record` names a directory to save completions in; `fresh` allows a new run although one under other digests is
-    unfinished; `again` is what an incremental run is to take again (`runtime.since.AGAIN`).
+    unfinished; `again` is what an incremental run is to take again (`runtime.since.AGAIN`); `hook` sees each event.
 
     Raises:
         GristmillError: a subclass that says what stopped the job. What was written so far is kept for a rerun.
     """
+    with Told(job, observe, hook) as told:
+        manifest = _run(job, told, record, fresh, again)
+        told("committed", manifest)
+    return manifest
+
+
+def _run(job: JobConfig, observe: Told, record: str | None, fresh: bool, again: Collection[str]) -> Manifest:
     store, looked_up = open_store(job.output), lookups_digest(load_lookups(job))
     source = source_of(job, looked_up, store, again)
     found = source.scan(job.placement.unit_documents)
@@ -178,7 +197,8 @@ def run(
             if identity_of(job, found, plans, looked_up, source.origin) != identity:
                 raise InputError(f"{job.input.path} is being changed while it is read. Run again when it is complete.")
         recording = record and os.path.abspath(record)
-        setup = Setup(job, plans, this_run.store, identity.run_id, recording, extract, looked_up)
+        where = (this_run.store, identity.run_id, recording)
+        setup = Setup(job, plans, *where, extract, looked_up, planned.speeds, hook=observe.hook)
         observe("scanned", found)
         return _finish(this_run, found, source, setup, lease, observe)
 
@@ -188,14 +208,16 @@ def _finish(
 ) -> Manifest:
     """Bring every unit to its commit record, and all of them to the manifest."""
     done = this_run.committed_units()
-    with closing(stream([unit for unit in found.units if unit.id not in done], setup)) as tallies:
+    left = [unit for unit in found.units if unit.id not in done]
+    live = Live(setup, found, len(done), observe)
+    with closing(stream(left, setup, partial(observe, "looked"), live)) as tallies:
         for tally in tallies:
             lease.check()
             observe("progress", tally)
     schemas = {name: plan.schema_digest for name, plan in setup.plans.items()}
     told = source.finish(this_run)
     lease.check()
-    return this_run.commit(found, schemas, told, lambda: source.check(this_run))
+    return this_run.commit(found, schemas, told, lambda: source.check(this_run), setup.speeds)
 
 
 def _nothing_to_do(where: str, manifest: Manifest, observe: Observer, record: str | None) -> Manifest:
@@ -221,23 +243,3 @@ async def _generate(
             return dataclasses.replace(failed, error="engine_failed", detail=repr(error)), clock.waited
         detail = "the document's deadline passed while the engine was answering"
         return dataclasses.replace(failed, error="deadline", detail=detail), clock.waited
-
-
-def _attempt(completion: Completion, sampling: Sampling, number: int) -> Attempt:
-    return Attempt(
-        number=number,
-        engine=completion.engine,
-        plan_digest=completion.plan_digest,
-        constrained=completion.constrained,
-        finish_reason=completion.finish_reason,
-        error=completion.error,
-        prompt_tokens=completion.prompt_tokens,
-        cached_tokens=completion.cached_tokens,
-        output_tokens=completion.output_tokens,
-        queue_seconds=completion.queue_seconds,
-        seconds=completion.seconds,
-        raw_text=completion.text,
-        max_tokens=sampling.max_tokens,
-        temperature=sampling.temperature,
-        seed=sampling.seed,
-    )

@@ -1,7 +1,5 @@
 """What a user writes, as models: the keys of a job file and of an engine config, with their defaults and bounds.
-
-Every value has a default that is right on a laptop. `jobfile.py` reads YAML into these.
-"""
+Every value has a default that is right on a laptop. `jobfile.py` reads YAML into these."""
 
 from __future__ import annotations
 
@@ -10,8 +8,16 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, JsonValue, StringConstraints, model_validator
 
 from pipeline.jobhttp import HttpConfig, check_patience
-from pipeline.jobplacement import PilotConfig, PlacementConfig, SafetyConfig, StopConfig, Strict
-from pipeline.jobpolicy import disagreements, with_attempts, with_policy
+from pipeline.jobplacement import (
+    AuditConfig,
+    EventsConfig,
+    PilotConfig,
+    PlacementConfig,
+    SafetyConfig,
+    StopConfig,
+    Strict,
+)
+from pipeline.jobpolicy import NarrowConfig, disagreements, with_attempts, with_policy
 
 EMBEDDED_MODEL = "embedded"
 """The model name that stands for the small model carried by the environment (see engines/models.py)."""
@@ -59,14 +65,6 @@ class RetryConfig(Strict):
     ladder: tuple[RungConfig, ...] = ()
     max_engine_failures: int = Field(2, ge=0, le=10)
     backoff_seconds: float = Field(0.5, ge=0, le=60)
-
-
-class NarrowConfig(Strict):
-    """Bounds for arrays and strings that have neither a bound nor a pattern: longer values, if legal, are out of reach.
-    xgrammar cannot count more than a few characters, so `max_length` speaks for guidance."""
-
-    max_items: int | None = Field(None, ge=1, le=5000)
-    max_length: int | None = Field(None, ge=1)
 
 
 class SamplingConfig(Strict):
@@ -200,6 +198,7 @@ class ExtractConfig(Strict):
     cite: Literal["none", "lines", "paragraphs"] = "none"
     params: dict[str, JsonValue] = Field(default_factory=dict)
     lookups: tuple[LookupConfig, ...] = ()
+    audit: AuditConfig = AuditConfig()
 
     @model_validator(mode="before")
     @classmethod
@@ -215,11 +214,11 @@ class WorkConfig(ExtractConfig):
     schemas: str = "schemas"
     engine: EngineConfig
     engines: dict[EngineName, EngineConfig] = Field(default_factory=dict)
+    events: EventsConfig = EventsConfig()
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
-        found = list(disagreements(self.engine, self.engines, self.retry, self.sampling.max_tokens))
-        if found:
+        if found := list(disagreements(self.engine, self.engines, self.retry, self.sampling.max_tokens)):
             raise ValueError("; ".join(found))
         return self
 

@@ -71,8 +71,14 @@ def read_work(data: dict[str, Any], base: Path, model: type[Work], where: str) -
     work: Work = _checked(TypeAdapter(model), data, where, model)
     engines = {name: _placed(base, engine) for name, engine in work.engines.items()}
     lookups = tuple(one.model_copy(update={"path": _relative_to(base, one.path)}) for one in work.lookups)
-    schemas = _relative_to(base, work.schemas)
-    update = {"engine": _placed(base, work.engine), "engines": engines, "lookups": lookups, "schemas": schemas}
+    lines = work.events.path and _relative_to(base, work.events.path)
+    update = {
+        "engine": _placed(base, work.engine),
+        "engines": engines,
+        "events": work.events.model_copy(update={"path": lines}),
+        "lookups": lookups,
+        "schemas": _relative_to(base, work.schemas),
+    }
     return work.model_copy(update=update)
 
 

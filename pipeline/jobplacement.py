@@ -1,10 +1,11 @@
-"""Keys of a job about where it runs and when it stops. No outcome depends on them: they are not in a run's identity."""
+"""Keys of a job about where it runs, when it stops, what is observed. No record depends on them: they are not in a
+run's identity."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 
 class Strict(BaseModel):
@@ -76,6 +77,16 @@ class PilotConfig(Strict):
     seed: int = 0
 
 
+class AuditConfig(Strict):
+    """Of which `fraction` of the documents of each schema, picked by `seed`, the engine is asked what the model would
+    have written without its constraint (docs/clipped-mass.md). Prompts that have more than `max_tokens` with their
+    answers are left out: an engine holds as many rows of its vocabulary at once."""
+
+    fraction: float = Field(0.0, ge=0, le=1)
+    seed: int = 0
+    max_tokens: int = Field(2048, ge=1)
+
+
 class StopConfig(Strict):
     """When the documents of a schema are given up for this run, resumably. Shares are of the documents that an engine
     was asked about, judged when there are `after` of them; null switches one off.
@@ -89,3 +100,36 @@ class StopConfig(Strict):
     semantic: float | None = Field(None, ge=0, le=1)
     rejection: float | None = Field(0.5, ge=0, le=1)
     after: int = Field(32, ge=1)
+
+
+class EventsConfig(Strict):
+    """Where what is notable is written, as JSON lines (docs/events.md): a directory on each machine of the run; null:
+    nowhere. `text: true` adds what documents and models say. What a regular expression of `redact` finds in any string
+    is replaced. A process keeps `keep` files of `max_bytes`; the oldest go first."""
+
+    path: str | None = Field(None, min_length=1)
+    text: bool = False
+    redact: tuple[str, ...] = Field((), max_length=100)
+    max_bytes: int = Field(10_000_000, ge=10_000, le=10**9)
+    keep: int = Field(5, ge=1, le=1000)
+
+    @field_validator("path")
+    @classmethod
+    def _is_a_directory(cls, path: str | None) -> str | None:
+        if path is not None and "://" in path:
+            raise ValueError("events are appended to files of a directory; a URI cannot be appended to")
+        return path
+
+    @field_validator("redact")
+    @classmethod
+    def _finds_something(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        import regex  # type: ignore[import-untyped]
+
+        for number, pattern in enumerate(patterns):
+            try:
+                found = regex.compile(pattern).search("")
+            except regex.error as error:
+                raise ValueError(f"pattern {number} is no regular expression: {error}") from error
+            if found:
+                raise ValueError(f"pattern {number} finds the empty text: it would be everywhere")
+        return patterns

@@ -10,6 +10,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import Field
+
+from pipeline.jobplacement import Strict
+
+
+class NarrowConfig(Strict):
+    """Bounds for arrays and strings that have neither a bound nor a pattern: longer values, if legal, are out of reach.
+    xgrammar cannot count more than a few characters, so `max_length` speaks for guidance."""
+
+    max_items: int | None = Field(None, ge=1, le=5000)
+    max_length: int | None = Field(None, ge=1)
+
 
 @dataclass(frozen=True, slots=True)
 class Preset:

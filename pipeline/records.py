@@ -22,8 +22,10 @@ FinishReason = Literal["stop", "length", "abort", "error", "repetition"]
 Layer = Literal["read", "engine", "parse", "schema", "rules", "ground", "route"]
 
 Severity = Literal["", "block", "degrade", "observe"]
-"""What a finding of a declared check does to the status: `block` rejects, `degrade` degrades, `observe` only counts.
-Empty: the code decides."""
+"""What a declared check's finding does: `block` rejects, `degrade` degrades, `observe` counts; empty: its code says."""
+
+Audit = Literal["", "done", "busy", "too_long", "unavailable", "failed"]
+"""What became of an audit (docs/clipped-mass.md); empty: nobody asked for one."""
 
 Match = Literal["", "exact", "normalised", "fuzzy", "none"]
 """How a document supports a value; empty: nobody looked."""
@@ -31,11 +33,9 @@ Match = Literal["", "exact", "normalised", "fuzzy", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One coded finding about one document.
-
-    `code` is one of `pipeline.steps.codes.CODES`; `pointer` is an RFC 6901 JSON pointer into the record ("" is the
-    whole); `attempt` counts from 1, and 0 means before any attempt. `severity` is set by declared checks.
-    """
+    """One coded finding about one document. `code` is one of `pipeline.steps.codes.CODES`; `pointer` is an RFC 6901
+    JSON pointer into the record ("" is the whole); `attempt` counts from 1, and 0 means before any attempt. `severity`
+    is set by declared checks."""
 
     code: str
     pointer: str = ""
@@ -77,6 +77,18 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
+class Clipped:
+    """Probability that the constraint took from the `tokens` which wrote a leaf of an answer: the sum (`mass`) and the
+    `highest` of one. `structure` is its key and the punctuation before it, `blank` what blanks would have got there."""
+
+    pointer: str
+    part: Literal["value", "structure", "blank"]
+    tokens: int
+    mass: float
+    highest: float
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """One row of the input. `source` is `path#row`; `problems` are what reading already found (layer `read`);
     `columns` are those of the row that the job asks for by `input.columns`."""
@@ -103,7 +115,8 @@ class Prompt:
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """How to decode one request. `max_tokens` counts output tokens; `seed` makes temperature > 0 repeatable.
-    `engine` names one of the job's `engines`; empty is its main one."""
+    `engine` names one of the job's `engines`; empty is its main one. `audit` is the most tokens, prompt and answer
+    together, of which the probabilities without the constraint are asked for besides; 0: they are not."""
 
     max_tokens: int
     temperature: float = 0.0
@@ -112,6 +125,7 @@ class Sampling:
     token_ids: bool = False
     constrained: bool = True
     engine: str = ""
+    audit: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +137,8 @@ class Completion:
     `recording_missing`, `recording_stale`, and then `detail` holds the engine's words. `refusal` is what a provider's
     model said instead of an answer. Times are seconds.
     `logprobs` holds, per output token, {token id: log probability}; `token_ends` the code point of `text` at which
-    each output token's text ends.
+    each output token's text ends. After an audit (`done`, in `audit_seconds` beyond `seconds`) `unmasked` holds, per
+    output token, its log probability without the constraint, and the probability of blanks in its place or before it.
     """
 
     text: str
@@ -143,6 +158,9 @@ class Completion:
     token_ids: tuple[int, ...] = ()
     logprobs: tuple[Mapping[int, float], ...] = ()
     token_ends: tuple[int, ...] = ()
+    audit: Audit = ""
+    audit_seconds: float = 0.0
+    unmasked: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +203,8 @@ class Outcome:
 
     `layer` is 1 (first pass), 2 (repaired or retried), 3 (salvaged), or 0 when no layer produced a record.
     `record_attempt` is the number of the attempt that the record is from, 0 without a record. `problems` and
-    `repairs` are those of all attempts; `fields` and `confidence` are the record's.
+    `repairs` are those of all attempts; `fields` and `confidence` are the record's. `audit` and `clipped` are of the
+    first attempt's answer, and decide nothing.
     """
 
     document_id: str
@@ -202,6 +221,8 @@ class Outcome:
     record_attempt: int = 0
     fields: tuple[Field, ...] = ()
     confidence: float | None = None
+    audit: Audit = ""
+    clipped: tuple[Clipped, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

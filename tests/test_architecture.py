@@ -54,7 +54,7 @@ def test_untrusted_input_never_meets_eval_or_pickle() -> None:
 
 def test_the_map_names_every_module_and_nothing_that_is_not_there() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 120
+    assert len(text.splitlines()) <= 140
     named = set(re.findall(r"`((?:\w+/)*\w+\.py)`", text))
     package = ROOT / "pipeline"
     for module in named:

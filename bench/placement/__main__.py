@@ -24,10 +24,8 @@ from statistics import median
 from typing import Any
 
 from bench import machine
+from bench.middle import middle_of
 from bench.placement.jobs import CASES, Case, job_of, serving
-from bench.processes import Watch
-from pipeline.flow import run
-from pipeline.observe.tally import Tally
 
 PLACEMENTS = ("local", "actors", "serve")
 
@@ -80,30 +78,9 @@ def _round(case: Case, number: int, documents: int) -> list[dict[str, Any]]:
 
 
 def _job(case: Case, placement: str, documents: int) -> dict[str, Any]:
-    """Rates in the middle of a job, its whole time, and who used the CPU, all processes together."""
-    seen: list[tuple[float, int, float]] = []
-
-    def observe(event: str, value: object) -> None:
-        if event == "progress" and isinstance(value, Tally):
-            seen.append((time.monotonic(), value.documents, watch.total()))
-
     with tempfile.TemporaryDirectory(prefix="bench-placement-") as name:
-        job = job_of(case, placement, documents, Path(name))
-        watch, began = Watch().start(), time.monotonic()
-        manifest = run(job, observe)
-        whole = time.monotonic() - began
-        watch.stop()
-    if manifest.documents != documents:
-        raise SystemExit(f"{manifest.documents} of {documents} documents came out")
-    middle = [one for one in seen if 0.2 * documents <= one[1] <= 0.8 * documents]
-    seconds, done, cpu = (last - first for first, last in zip(middle[0], middle[-1], strict=True))
-    return {
-        "documents": documents,
-        "whole_seconds": round(whole, 2),
-        "middle": {"seconds": round(seconds, 2), "documents": done},
-        "documents_per_second": round(done / seconds, 2),
-        "cpu_milliseconds_per_document": round(1000 * cpu / done, 2),
-    }
+        found = middle_of(job_of(case, placement, documents, Path(name)), documents)
+    return {key: value for key, value in found.items() if key != "totals"}
 
 
 def medians(rounds: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from pipeline.compile.trial import backends_of
 from pipeline.engines.recorded import recorded_digests
 from pipeline.errors import JobFileError, SchemaError
 from pipeline.job import RecordedConfig, WorkConfig
+from pipeline.observe.metrics.numbers import Speeds
 from pipeline.schema.plan import DecodingPlan, build_plan, refused_plan
 from pipeline.schema.reach import declares
 from pipeline.schema.registry import DocumentSchema, load_schema
@@ -30,6 +31,15 @@ class Plans:
     trials: Mapping[str, Trial]
     reasons: Mapping[str, str]
     warnings: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def speeds(self) -> Speeds:
+        """What the trials measured, for metrics; a verdict that is kept has the numbers of the machine that made it."""
+        return {
+            name: {"compile": trial.compile_seconds, **{p[1:]: trial.mask_seconds[p] for p in ("p50", "p99")}}
+            for name, trial in self.trials.items()
+            if trial.mask_seconds.keys() >= {"p50", "p99"}
+        }
 
 
 def plans_of(job: WorkConfig, names: Iterable[str]) -> Plans:

@@ -104,7 +104,8 @@ def _config_map(found: Deployment) -> Manifest:
 
 
 def _monitor(values: Values, monitoring: Monitoring) -> Manifest:
-    """Ray's metrics, ours among them: Ray puts `ray_` before their names, which is taken off again."""
+    """Ray's metrics, ours among them: Ray puts `ray_` before their names, which is taken off again. Their label `job`,
+    which is the job's name, is kept (`honorLabels`)."""
     ours = {"sourceLabels": ["__name__"], "regex": "ray_(gristmill_.+)", "targetLabel": "__name__"}
     ports = ("metrics", "as-metrics", "dash-metrics")
     return {
@@ -115,7 +116,8 @@ def _monitor(values: Values, monitoring: Monitoring) -> Manifest:
             "selector": {"matchLabels": labels_of(values)},
             "podTargetLabels": ["ray.io/cluster", "ray.io/group"],
             "podMetricsEndpoints": [
-                {"port": port, "interval": monitoring.interval, "metricRelabelings": [ours]} for port in ports
+                {"port": port, "interval": monitoring.interval, "honorLabels": True, "metricRelabelings": [ours]}
+                for port in ports
             ],
         },
     }

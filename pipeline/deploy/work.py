@@ -146,9 +146,10 @@ def _check_secrets(found: Deployment) -> None:
 def _check_reach(found: Deployment) -> None:
     """Pods see the object store and what is mounted, and nothing of this machine."""
     mounts = [volume.path for volume in found.values.volumes]
+    more = {"events.path": ["/scratch"], "engine.model": ["/models"] if found.values.models.claim else []}
     fixed = [volume.path for volume in found.values.volumes if volume.read_only]
     for key, path in _paths(found):
-        below = [*mounts, "/models"] if key == "engine.model" and found.values.models.claim else mounts
+        below = [*mounts, *more.get(key, [])]
         if "://" not in path and not any(Path(path).is_relative_to(mount) for mount in below):
             raise JobFileError(
                 f"{key}: {path} is a path of this machine, which pods do not see. Write a URI such as s3://bucket/…, "
@@ -170,6 +171,8 @@ def _paths(found: Deployment) -> Iterator[tuple[str, str]]:
     if isinstance(work, JobConfig):
         yield "input.path", work.input.path
         yield "output", work.output
+    if work.events.path is not None:
+        yield "events.path", work.events.path
     for lookup in work.lookups:
         yield "lookups", lookup.path
     for engine in found.engines:

@@ -8,7 +8,7 @@ import yaml
 
 from pipeline.deploy.pods import SERVE_PORT, autoscaler, labels_of, plain_pod, ray_pod
 from pipeline.deploy.sizes import Group, cluster_of
-from pipeline.deploy.values import Values
+from pipeline.deploy.values import Schedule, Values
 from pipeline.deploy.work import JOB_FILE, MOUNT, Deployment
 
 Body = dict[str, Any]
@@ -25,6 +25,8 @@ _SUBMITTER = {
 def ray_job(found: Deployment, ray_version: str) -> Body:
     """A RayJob with a cluster of its own, or a RayCronJob that makes one at its times."""
     values = found.values
+    home = [{"name": "HOME", "value": "/scratch"}]
+    submitter = {"name": "ray-job-submitter", "env": home, "resources": _SUBMITTER}  # KubeRay adds the command
     spec = {
         "entrypoint": f"gristmill run {MOUNT}/{JOB_FILE}",
         "submissionMode": "K8sJobMode",
@@ -32,22 +34,13 @@ def ray_job(found: Deployment, ray_version: str) -> Body:
         "preRunningDeadlineSeconds": values.start_seconds,
         **({} if values.deadline_seconds is None else {"activeDeadlineSeconds": values.deadline_seconds}),
         "deletionStrategy": {"deletionRules": _deletion(values)},
-        "submitterPodTemplate": plain_pod(found, "submitter", {"name": "ray-job-submitter", **_submitter_size()}),
+        "submitterPodTemplate": plain_pod(found, "submitter", submitter),
         "rayClusterSpec": ray_cluster(found, ray_version),
     }
     if values.schedule is None:
         return {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": _named(values), "spec": spec}
-    when = {
-        "schedule": values.schedule.cron,
-        "timeZone": values.schedule.time_zone,
-        "suspend": values.schedule.suspend,
-    }
-    return {
-        "apiVersion": "ray.io/v1",
-        "kind": "RayCronJob",
-        "metadata": _named(values),
-        "spec": {**when, "jobTemplate": spec},
-    }
+    again = {**_when(values.schedule), "jobTemplate": spec}
+    return {"apiVersion": "ray.io/v1", "kind": "RayCronJob", "metadata": _named(values), "spec": again}
 
 
 def ray_service(found: Deployment, serve: Any, ray_version: str) -> Body:
@@ -55,7 +48,7 @@ def ray_service(found: Deployment, serve: Any, ray_version: str) -> Body:
     config = {
         **serve,
         "proxy_location": "EveryNode",
-        "http_options": {**serve.get("http_options", {}), "host": "0.0.0.0", "port": SERVE_PORT},
+        "http_options": {**(serve.get("http_options") or {}), "host": "0.0.0.0", "port": SERVE_PORT},
     }
     return {
         "apiVersion": "ray.io/v1",
@@ -97,9 +90,7 @@ def pool_job(found: Deployment, pool: str) -> Body:
     if values.schedule is None:
         return {"apiVersion": "batch/v1", "kind": "Job", "metadata": _named(values), "spec": job}
     spec = {
-        "schedule": values.schedule.cron,
-        "timeZone": values.schedule.time_zone,
-        "suspend": values.schedule.suspend,
+        **_when(values.schedule),
         "concurrencyPolicy": "Forbid",
         "jobTemplate": {"metadata": {"labels": labels_of(values)}, "spec": job},
     }
@@ -139,12 +130,12 @@ def _start(group: Group) -> dict[str, str]:
     return {**cpus, "object-store-memory": str(OBJECT_STORE_BYTES)}
 
 
+def _when(schedule: Schedule) -> Body:
+    return {"schedule": schedule.cron, "timeZone": schedule.time_zone, "suspend": schedule.suspend}
+
+
 def _named(values: Values) -> Body:
     return {"name": values.name, "labels": labels_of(values)}
-
-
-def _submitter_size() -> Body:
-    return {"env": [{"name": "HOME", "value": "/scratch"}], "resources": _SUBMITTER}
 
 
 def _deletion(values: Values) -> list[Body]:

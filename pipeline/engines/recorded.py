@@ -241,7 +241,8 @@ def _decode(text: bytes) -> _Line:
         for name in ("token_ids", "token_ends"):
             saved[name] = tuple(map(int, saved.get(name, ())))
         scores = saved.get("logprobs", ())
+        saved["unmasked"] = tuple((float(token), float(blanks)) for token, blanks in saved.get("unmasked", ()))
         saved["logprobs"] = tuple({int(token): score for token, score in row.items()} for row in scores)
-    except (TypeError, AttributeError) as error:
-        raise ValueError(f"damaged token_ids, token_ends or logprobs: {error}") from error
+    except (TypeError, AttributeError, ValueError) as error:
+        raise ValueError(f"damaged token_ids, token_ends, logprobs or unmasked: {error}") from error
     return _Line(data["key"], data["plan"], data["digest"], Completion(**saved))

@@ -6,6 +6,7 @@ number over both, or over all paths, would hide either.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -25,6 +26,9 @@ take at most 42 counts each."""
 
 LATE = 3
 """Answers from this one on share a line."""
+
+MAX_POINTER = 120
+_INDEX = re.compile(r"/[0-9]+(?=/|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,12 @@ class Answer:
 def place_of(number: int) -> str:
     """The name of the how many-th answer: few of them, however many attempts a job allows."""
     return str(number) if number < LATE else f"{LATE}+"
+
+
+def starred(pointer: str) -> str:
+    """A pointer with bounded cardinality and length: array indexes become `*`; keys may be the model's."""
+    place = _INDEX.sub("/*", pointer[: 2 * MAX_POINTER])
+    return place if len(place) <= MAX_POINTER else place[: MAX_POINTER - 1] + "…"
 
 
 def failures_of(outcome: Outcome) -> set[int]:

@@ -5,12 +5,14 @@ Rates are kept apart on purpose: each has its own denominator, and none is a "su
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipeline.observe.buckets import ANSWER_TOKENS, DOCUMENT_ANSWERS, GENERATION_MS, QUEUE_MS, put
+from pipeline.observe.clipped import clipped_counts, few_places
+from pipeline.observe.left import left_violations
 from pipeline.observe.paths import (
     MAX_COUNTS,
     NO_TEXT_REPAIRS,
@@ -21,14 +23,16 @@ from pipeline.observe.paths import (
     few_engines,
     place_of,
     rates_of,
+    starred,
 )
+from pipeline.observe.required import required_states
 from pipeline.records import Outcome
+from pipeline.schema.plan import DecodingPlan
 from pipeline.steps.codes import CODES
 
 REFUSALS = frozenset({"prompt_too_long", "schema_refused", "recording_missing", "recording_stale"})
 """`error` of attempts in which no engine decoded anything."""
 
-MAX_POINTER = 120
 MAX_POINTERS = 200
 """How many distinct (schema, code, pointer) are kept; the rarest go first, into the key `other`."""
 
@@ -44,7 +48,13 @@ class Tally:
     tokens of attempts that the record is not from, and `retry_…` those of all answers but the first of each document.
 
     `alarms` and `repairs` count documents by code and by kind, `matches` leaves by how the document supports them.
-    `paths` is what `rates` reads.
+    `paths` is what `rates` reads. `audits` counts documents by what became of their audit, `clipped` what those found
+    (`observe.clipped.places_of` reads it).
+
+    `exhausted` are documents that the model answered more than once and that are not valid. `document_answers` (of each
+    document asked), `queue_ms`, `generation_ms` and `answer_tokens` (of each request that was answered) are histograms
+    (`observe.buckets`). With the plan of a document, `required` counts what its record has of what its schema requires
+    (`observe.required`), `left` documents by the sites that they violated although a grammar was in force.
     """
 
     documents: int = 0
@@ -75,9 +85,18 @@ class Tally:
     matches: Counter[str] = field(default_factory=Counter)
     resolved: Counter[str] = field(default_factory=Counter)
     paths: Counter[str] = field(default_factory=Counter)
+    audits: Counter[str] = field(default_factory=Counter)
+    clipped: Counter[str] = field(default_factory=Counter)
+    exhausted: int = 0
+    document_answers: Counter[str] = field(default_factory=Counter)
+    queue_ms: Counter[str] = field(default_factory=Counter)
+    generation_ms: Counter[str] = field(default_factory=Counter)
+    answer_tokens: Counter[str] = field(default_factory=Counter)
+    required: Counter[str] = field(default_factory=Counter)
+    left: Counter[str] = field(default_factory=Counter)
 
-    def add(self, outcome: Outcome) -> None:
-        """Count one outcome."""
+    def add(self, outcome: Outcome, plan: DecodingPlan | None = None) -> None:
+        """Count one outcome; what only its plan tells, if that is given."""
         self.documents += 1
         self.statuses[outcome.status] += 1
         self.schemas[f"{outcome.schema} {outcome.status}"] += 1
@@ -88,7 +107,17 @@ class Tally:
         self.repairs.update({repair.kind for repair in outcome.repairs})
         self.matches.update(found.match for found in outcome.fields if found.match)
         self._add_attempts(outcome)
+        self._add_audit(outcome)
+        if plan is not None:
+            self.left.update(left_violations(outcome, plan))
+            if outcome.status != "rejected":
+                self.required.update(required_states(outcome.record, plan))
         self._trim()
+
+    def _add_audit(self, outcome: Outcome) -> None:
+        if outcome.audit:
+            self.audits[outcome.audit] += 1
+            self.clipped.update(clipped_counts(outcome))
 
     def _add_attempts(self, outcome: Outcome) -> None:
         attempts = outcome.attempts
@@ -112,6 +141,8 @@ class Tally:
         self.first_pass_semantic += bool(own) and own[0].format_first and own[0].semantic
         self.repaired += any(repair.kind not in NO_TEXT_REPAIRS for repair in outcome.repairs)
         self.retried += len(own) > 1
+        self.exhausted += len(own) > 1 and outcome.status != "valid"
+        put(self.document_answers, DOCUMENT_ANSWERS, len(own))
         self.salvaged += outcome.layer == 3
         self.truncated += any(attempt.finish_reason == "length" for attempt in outcome.attempts)
         for answer in answers:
@@ -124,6 +155,9 @@ class Tally:
 
     def _add_answer(self, answer: Answer) -> None:
         attempt = answer.attempt
+        put(self.queue_ms, QUEUE_MS, round(attempt.queue_seconds * 1000))
+        put(self.generation_ms, GENERATION_MS, round(attempt.seconds * 1000))
+        put(self.answer_tokens, ANSWER_TOKENS, attempt.output_tokens)
         if answer.place > 1:
             self.retry_prompt_tokens += attempt.prompt_tokens
             self.retry_cached_tokens += attempt.cached_tokens
@@ -147,11 +181,12 @@ class Tally:
 
     def _trim(self) -> None:
         if len(self.pointers) > 2 * MAX_POINTERS:
-            kept = Counter(dict(self.pointers.most_common(MAX_POINTERS)))
-            kept["other"] += self.pointers.total() - kept.total()
-            self.pointers = kept
+            self.pointers = _most(self.pointers)
+        if len(self.left) > 2 * MAX_POINTERS:
+            self.left = _most(self.left)
         if len(self.paths) > MAX_COUNTS:
             self.paths = few_engines(self.paths)
+        self.clipped = few_places(self.clipped)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; `from_json` is the inverse."""
@@ -165,15 +200,19 @@ class Tally:
         return cls(**{**data, **counters})
 
 
-def tally(outcomes: Iterable[Outcome]) -> Tally:
-    """The tally of some outcomes."""
+def tally(outcomes: Iterable[Outcome], plans: Mapping[str, DecodingPlan] | None = None) -> Tally:
+    """The tally of some outcomes; `plans` by schema."""
     total = Tally()
     for outcome in outcomes:
-        total.add(outcome)
+        total.add(outcome, (plans or {}).get(outcome.schema))
     return total
 
 
+def _most(counts: Counter[str]) -> Counter[str]:
+    kept = Counter(dict(counts.most_common(MAX_POINTERS)))
+    kept["other"] += counts.total() - kept.total()
+    return kept
+
+
 def _where(schema: str, code: str, pointer: str) -> str:
-    """A problem's place with bounded cardinality and length: array indexes become `*`; keys may be the model's."""
-    place = re.sub(r"/[0-9]+(?=/|$)", "/*", pointer[: 2 * MAX_POINTER])
-    return f"{schema} {place if len(place) <= MAX_POINTER else place[: MAX_POINTER - 1] + '…'} {code}"
+    return f"{schema} {starred(pointer)} {code}"

@@ -6,13 +6,16 @@ import asyncio
 import dataclasses
 import json
 import os
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pipeline.engines import Engine
 from pipeline.engines.several import build_all
 from pipeline.engines.watch import watched
+from pipeline.observe.events.log import OFF, Log
 from pipeline.runtime.input import Unit
 from pipeline.runtime.lookups import load_lookups
 from pipeline.runtime.saving import EngineLostError
@@ -47,6 +50,7 @@ class ExtractActor:
         self._node = str(context.get_node_id())
         self._worker: asyncio.Task[UnitWorker] | None = None
         self._engine: asyncio.Task[Engine] | None = None
+        self._events = OFF
 
     async def __call__(self, batch: pa.Table) -> AsyncIterator[pa.Table]:
         import pyarrow as pa
@@ -63,7 +67,10 @@ class ExtractActor:
                 else:
                     endings.append(await worker.work(unit))
             except EngineLostError as error:
+                kind, text = self._setup.job.engine.engine, {"message": str(error)}
+                self._events.write("engine_lost", text, engine=kind, error=type(error.__cause__ or error).__name__)
                 await self._calls.report(self._process, {}, reason=str(error))
+                await asyncio.to_thread(self._events.flush)
                 leave()
         yield pa.table({"ending": pa.array(endings, pa.string())})
 
@@ -75,7 +82,9 @@ class ExtractActor:
         if setup.job.lookups:
             lookups = await asyncio.to_thread(load_lookups, setup.job, setup.lookups or None)
             setup = dataclasses.replace(setup, extract=partial(setup.extract, lookups=lookups))
-        return UnitWorker(setup, self._started, Guard(self._process, self._calls), self._calls, setup.in_flight)
+        worker = UnitWorker(setup, self._started, Guard(self._process, self._calls), self._calls, setup.in_flight)
+        self._events = worker.events
+        return worker
 
     async def _started(self) -> Engine:
         if self._engine is None:
@@ -89,8 +98,23 @@ class ExtractActor:
             from pipeline.engines.recorded import RecordingEngine
 
             engine = RecordingEngine(engine, setup.record)
-        await engine.start(setup.plans_for(self._backend))
+        with starting(OFF if self._pool else self._events, setup.job.engine.engine, self._backend):
+            await engine.start(setup.plans_for(self._backend))
         return engine
+
+
+@contextmanager
+def starting(events: Log, engine: str, backend: str) -> Iterator[None]:
+    """Tells whether an engine started, which happens inside."""
+    began = time.monotonic()
+    try:
+        yield
+    except Exception as error:
+        text = {"message": str(error)}
+        events.write("engine_failed", text, engine=engine, backend=backend, error=type(error).__name__)
+        raise
+    seconds = round(time.monotonic() - began, 3)
+    events.write("engine_started", engine=engine, backend=backend, seconds=seconds)
 
 
 def leave() -> NoReturn:

@@ -20,7 +20,7 @@ from pipeline.engines.several import build_all
 from pipeline.engines.watch import watched
 from pipeline.errors import EngineError, GristmillError, ResourceError
 from pipeline.records import Completion, Prompt, Sampling
-from pipeline.runtime.actors import leave
+from pipeline.runtime.actors import leave, starting
 from pipeline.runtime.setup import Setup
 from pipeline.runtime.supervise.control_calls import RayControl
 from pipeline.runtime.supervise.guard import Guard
@@ -57,6 +57,7 @@ class EngineReplica:
         self._backend = backend
         self._process = process
         self._calls = RayControl(control)
+        self._events = setup.log(process)
         self._guard = Guard(process, self._calls)
         self._plans = {plan.digest: plan for plan in setup.plans_for(backend)}
         self._started: asyncio.Task[Engine] | None = None
@@ -112,6 +113,7 @@ class EngineReplica:
         self._retired = True
         if self._started is not None and self._started.done() and not self._started.exception():
             await self._started.result().close()
+        await asyncio.to_thread(self._events.close)
 
     async def _engine(self) -> Engine:
         if self._started is None:
@@ -128,7 +130,8 @@ class EngineReplica:
         try:
             built = build_all(self._setup.job, self._backend)
             engine = watched(built, self._setup.job.safety.engine_stall_seconds)
-            await engine.start(self._setup.plans_for(self._backend))
+            with starting(self._events, self._setup.job.engine.engine, self._backend):
+                await engine.start(self._setup.plans_for(self._backend))
         except (EngineError, ResourceError) as error:
             # It did start before: what its predecessor held may not be free yet, or its new node may be a bad one.
             if context.was_current_actor_reconstructed:
@@ -141,7 +144,10 @@ class EngineReplica:
     async def _give_up(self, error: Exception) -> None:
         """Tell why, and end this process, so that Ray starts another."""
         words = str(error) if isinstance(error, GristmillError) else repr(error)
+        kind, text = self._setup.job.engine.engine, {"message": words}
+        self._events.write("engine_lost", text, engine=kind, error=type(error).__name__)
         try:
+            await asyncio.to_thread(self._events.flush)
             await self._calls.report(self._process, {}, reason=f"{self._process}: {words}")
         finally:
             leave()

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.job import JobConfig
+from pipeline.observe.events.line import Hook
+from pipeline.observe.events.log import OFF, Log
+from pipeline.observe.metrics.numbers import Speeds
 from pipeline.records import Document, Outcome
 from pipeline.runtime.bundles import all_gpus
 from pipeline.runtime.lookups import Digests
@@ -22,8 +25,9 @@ Extract = Callable[..., Coroutine[Any, Any, Outcome]]
 @dataclass(frozen=True)
 class Setup:
     """It travels to workers, so it holds no documents, and of `lookups` only the digests, by which they check what they
-    load. `store` is the run's directory, `record` where completions are saved, `session` tells this command from others
-    that work or worked on the run."""
+    load. `store` is the run's directory, `record` where completions are saved, `speeds` what the trials of schemas
+    measured, `session` tells this command from others that work or worked on the run. `hook` sees each event before it
+    is written."""
 
     job: JobConfig
     plans: Mapping[str, DecodingPlan]
@@ -32,7 +36,13 @@ class Setup:
     record: str | None
     extract: Extract
     lookups: Digests = field(default_factory=dict)
+    speeds: Speeds = field(default_factory=dict)
     session: str = field(default_factory=lambda: uuid.uuid4().hex)
+    hook: Hook | None = None
+
+    def log(self, process: str) -> Log:
+        """Where a process of the run writes events."""
+        return log_of(self.job, self.run_id, process, self.hook)
 
     def plan_of(self, document: Document) -> DecodingPlan:
         """What a document is decoded under; one that names no schema has an empty plan."""
@@ -66,3 +76,10 @@ class Setup:
     def gpus(self) -> float:
         """GPUs of an engine's process."""
         return all_gpus(self.job)
+
+
+def log_of(job: JobConfig, run_id: str, process: str, hook: Hook | None = None) -> Log:
+    """Where a process writes the events of a run, which has no id yet where it failed too early."""
+    if job.events.path is None:
+        return OFF
+    return Log(job.events, {"job": job.name, "run": run_id, "process": process}, hook)

@@ -72,14 +72,14 @@ class Whole:
 
 def _check_apart(job: JobConfig) -> None:
     """A run must not find its own files in its input."""
-    if "://" in job.input.path or "://" in job.output:
+    if "://" in job.input.path or not os.path.isdir(folder := os.path.realpath(job.input.path)):
         return
-    folder, output = os.path.realpath(job.input.path), os.path.realpath(job.output)
-    if os.path.isdir(folder) and os.path.commonpath([folder, output]) == folder:
-        raise JobFileError(
-            f"output {job.output} lies below input.path {job.input.path}: the next run would read what this one wrote. "
-            "Choose an output beside the input."
-        )
+    for key, place in (("output", job.output), ("events.path", job.events.path)):
+        if place and "://" not in place and os.path.commonpath([folder, os.path.realpath(place)]) == folder:
+            raise JobFileError(
+                f"{key} {place} lies below input.path {job.input.path}: the next run would read what this one wrote. "
+                "Choose a place beside the input."
+            )
 
 
 def source_of(job: JobConfig, lookups: Digests, output: Store, again: Collection[str]) -> Source:

@@ -10,11 +10,13 @@ Back ends take turns, because an engine has one.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import threading
-from collections.abc import Generator, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pipeline.engines import Engine
 from pipeline.errors import EngineError, StalledError, StoppedError
@@ -23,6 +25,7 @@ from pipeline.runtime.actors import ExtractActor
 from pipeline.runtime.cluster import check_gpus, is_alive, job_failure, start_ray
 from pipeline.runtime.fleet import Fleet
 from pipeline.runtime.input import Unit
+from pipeline.runtime.live import Live
 from pipeline.runtime.served import shared_pool
 from pipeline.runtime.setup import Setup
 from pipeline.runtime.supervise.control import Control, Look
@@ -38,12 +41,18 @@ MAX_DEATHS = 3
 """Ray restarts a dead process for ever. This many deaths without a document that lives through end the job."""
 MAX_UNIT_DEATHS = 200
 """Deaths since a unit was last committed. A unit of 1,000 documents may hold some poison, at three deaths each."""
+_Watched: TypeAlias = tuple[Any, Callable[[Look], None]]
+"""The job's control, and who is shown what it tells."""
+
 MAX_CALLS = 64
 """Units that a process works on at once, however small they are."""
 
 
-def stream(units: Sequence[Unit], setup: Setup) -> Generator[Tally, None, None]:
-    """Process units; yields the tally so far, about once a second and at the end.
+def stream(
+    units: Sequence[Unit], setup: Setup, see: Callable[[Look], None] = lambda _look: None, live: Live | None = None
+) -> Generator[Tally, None, None]:
+    """Process units; yields the tally so far, about once a second and at the end. `see` is shown all that is known of
+    the job as often, also when it ends with an error; `live` hears of it by schema, now and then.
 
     When it is interrupted or closed, documents in flight get `safety.drain_seconds`, and what is finished is saved.
 
@@ -58,13 +67,19 @@ def stream(units: Sequence[Unit], setup: Setup) -> Generator[Tally, None, None]:
 
     start_ray()
     pilots = choose(units, setup.job.pilot.documents, setup.job.pilot.seed)
-    control = _control(pilots, setup)
+    control = _control(pilots, setup, live)
+
+    def shown(look: Look, *, last: bool = False) -> None:
+        see(look)
+        if live is not None:
+            live.show(look, partial(_ask, control, "by_label"), now=last)
+
     try:
         for backend in sorted({setup.backend_of(unit.schema) for unit in units}):
             share = [unit for unit in units if setup.backend_of(unit.schema) == backend]
             tried = [pilot for pilot in pilots if setup.backend_of(pilot[0].schema) == backend]
-            yield from _turn(_rows(share, tried), share, setup, backend, control)
-        look = _look(control)
+            yield from _turn(_rows(share, tried), share, setup, backend, (control, shown))
+        shown(look := _look(control), last=True)
     finally:
         ray.kill(control)
     yield Tally.from_json(look.total)
@@ -73,9 +88,10 @@ def stream(units: Sequence[Unit], setup: Setup) -> Generator[Tally, None, None]:
 
 
 def _turn(
-    rows: Sequence[dict[str, str]], units: Sequence[Unit], setup: Setup, backend: str, control: Any
+    rows: Sequence[dict[str, str]], units: Sequence[Unit], setup: Setup, backend: str, watched: _Watched
 ) -> Iterator[Tally]:
     """The units of one back end."""
+    control, _ = watched
     fleet: Fleet | None = None
     pool: Engine | None = None
     if backend and setup.job.placement.kind == "actors":
@@ -87,17 +103,18 @@ def _turn(
         check_gpus(setup)
     try:
         running = _Running(_dataset(rows, units, setup, backend, (control, pool)))
-        yield from _follow(running, setup, control, fleet, len(units))
+        yield from _follow(running, setup, watched, fleet, len(units))
     finally:
         if fleet is not None:
             fleet.close()
 
 
-def _follow(running: _Running, setup: Setup, control: Any, fleet: Fleet | None, units: int) -> Iterator[Tally]:
+def _follow(running: _Running, setup: Setup, watched: _Watched, fleet: Fleet | None, units: int) -> Iterator[Tally]:
+    control, see = watched
     before = _look(control).done_units
     try:
         while not running.finished.wait(POLL_SECONDS):
-            look = _look(control)
+            see(look := _look(control))
             _check(look, setup)
             if fleet is not None:
                 fleet.tend(tail=units - (look.done_units - before) <= 2 * setup.processes)
@@ -107,6 +124,8 @@ def _follow(running: _Running, setup: Setup, control: Any, fleet: Fleet | None, 
         running.finished.wait(setup.job.safety.drain_seconds)
         raise
     if running.failure:
+        with contextlib.suppress(EngineError):
+            see(_look(control))
         raise job_failure(running.failure[0]) from running.failure[0]
 
 
@@ -149,7 +168,7 @@ def _check(look: Look, setup: Setup) -> None:
         )
 
 
-def _control(pilots: Sequence[Pilot], setup: Setup) -> Any:
+def _control(pilots: Sequence[Pilot], setup: Setup, live: Live | None) -> Any:
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -159,20 +178,25 @@ def _control(pilots: Sequence[Pilot], setup: Setup) -> Any:
     # On the node of the driver, whose death ends the job anyway.
     here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
     kind = ray.remote(num_cpus=0, scheduling_strategy=here)(Control)
-    return kind.remote(setup.job.stop_if, expected, is_alive)
+    return kind.remote(setup.job.stop_if, expected, is_alive, labels=live.labels if live is not None else None)
 
 
 def _look(control: Any) -> Look:
+    found: Look = _ask(control, "look")
+    return found
+
+
+def _ask(control: Any, name: str) -> Any:
+    """What the control's method of this name says."""
     import ray
 
     try:
-        found: Look = ray.get(control.look.remote(), timeout=CONTROL_SECONDS)
+        return ray.get(getattr(control, name).remote(), timeout=CONTROL_SECONDS)
     except ray.exceptions.RayError as error:
         raise EngineError(
             f"the job's control process does not answer ({type(error).__name__}): is the node of the driver out of "
             "memory? What was committed and saved is kept: run the same command to continue."
         ) from error
-    return found
 
 
 def _rows(units: Sequence[Unit], pilots: Sequence[Pilot]) -> list[dict[str, str]]:

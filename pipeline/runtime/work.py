@@ -8,6 +8,8 @@ What a kill loses is what was not saved: `safety.save_seconds` and `safety.save_
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
 
@@ -67,7 +69,8 @@ class UnitWorker:
         self._calls = calls
         self._offload = offload
         self._room = asyncio.Semaphore(in_flight)
-        self._reports = Reports(calls, guard.process)
+        self.events = setup.log(guard.process)
+        self._reports = Reports(calls, guard.process, setup.plans)
         self._failures: list[Outcome] = []
         """The engine's, in a row: the latest of those since it last answered."""
         self._saving = Saving(setup.job.safety, in_flight, self._reports, offload)
@@ -81,6 +84,7 @@ class UnitWorker:
         """
         if not await self._gate(unit.schema):
             return "drained" if self._reports.orders.drain else "stopped"
+        began = time.monotonic()
         if (batch := await self._begin(unit)) is None:
             return "committed"
         await self._reports.add(batch.finished[row] for row in batch.journal.news)
@@ -97,6 +101,9 @@ class UnitWorker:
             self._saving.committed(batch)
         await self._offload(batch.journal.clear)
         await self._reports.flush(done_units=1)
+        seconds = round(time.monotonic() - began, 3)
+        self.events.write("unit_committed", unit=unit.id, schema=unit.schema, documents=unit.rows, seconds=seconds)
+        await self._tell()
         return "committed"
 
     async def pilot(self, unit: Unit, rows: Sequence[int]) -> None:
@@ -114,6 +121,7 @@ class UnitWorker:
         # Not before they are saved: the report may open the gate for the unit's other documents, in another process.
         await self._reports.add(tried, pilot=True)
         await self._reports.flush()
+        await self._tell()
 
     async def _doubt(self, outcomes: Sequence[Outcome]) -> None:
         """Raises EngineError if the engine is sick. Few documents, all of which failed for it, wait for what becomes of
@@ -174,8 +182,17 @@ class UnitWorker:
         except EngineError as error:
             raise EngineLostError(str(error)) from error
 
+    async def _tell(self) -> None:
+        """See to it that events are written before this process may end, and that somebody hears of it if not."""
+        if self.events.on:
+            await self._offload(self.events.flush)
+            if words := self.events.trouble():
+                with contextlib.suppress(EngineError):  # nobody is there to hear it, which others find out
+                    await self._calls.warn(words)
+
     def _finish(self, batch: Batch, row: int, outcome: Outcome) -> None:
         batch.finished[row] = outcome
+        self.events.outcome(outcome)
         if not is_answer(outcome):
             self._failures = [*self._failures, outcome][-SICK_DOCUMENTS:]
             return

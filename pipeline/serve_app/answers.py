@@ -17,8 +17,8 @@ from pipeline.steps.route import blames_engine
 RETRY_AFTER_ENGINE = 5
 """Seconds after which a caller may try an engine again that failed."""
 
-_HERE = frozenset({"document_text", "source"})
-"""Of an outcome, what the caller has, or what only means something in a job's input."""
+_HERE = frozenset({"document_text", "source", "audit", "clipped"})
+"""Of an outcome, what the caller has, or what only means something in a job's input or to whoever runs the engine."""
 
 
 @dataclass(frozen=True, slots=True)

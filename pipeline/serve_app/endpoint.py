@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipeline.engines.serve import ServeEngine
+from pipeline.observe.events.log import Log
 from pipeline.runtime.lookups import load_lookups
 from pipeline.runtime.served import HandlePool
 from pipeline.schema.plan import DecodingPlan
@@ -16,6 +20,9 @@ from pipeline.serve_app.web import build_web
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+
+
+_LOG = logging.getLogger(__name__)
 
 
 class EndpointDeployment:
@@ -37,6 +44,14 @@ class EndpointDeployment:
         by_name = {plan.name: plan for plan in plans}
         lookups = load_lookups(config)
         self._service = Service(ServeEngine(pool, online=True), by_name, config, config.online, inline, lookups)
+        self._service.events = events_of(config)
+        self._exporting = asyncio.create_task(self._service.counts.export(), name="exporting metrics")
 
     def __serve_build_asgi_app__(self) -> FastAPI:
         return build_web(self._service)
+
+
+def events_of(config: AppConfig) -> Log:
+    """Where the endpoint in this process writes events: those of documents."""
+    origin = {"job": config.name, "run": "", "process": f"endpoint-{os.getpid()}"}
+    return Log(config.events, origin, tell=_LOG.warning)

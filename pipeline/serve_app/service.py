@@ -14,13 +14,15 @@ from pipeline.engines import Engine
 from pipeline.engines.busy import EngineBusyError
 from pipeline.errors import EngineError, JobFileError, SchemaError
 from pipeline.flow import extract
-from pipeline.job import ExtractConfig, InputConfig
+from pipeline.job import ExtractConfig, InputConfig, WorkConfig
+from pipeline.observe.events.log import OFF
 from pipeline.records import Document, JsonValue
 from pipeline.runtime.input.documents import document
 from pipeline.runtime.input.formats import MISSING, Row
 from pipeline.schema.plan import DecodingPlan
 from pipeline.serve_app.admission import Admission, FullError
 from pipeline.serve_app.answers import RETRY_AFTER_ENGINE, Answer, Fault, FaultError
+from pipeline.serve_app.counts import Counts
 from pipeline.serve_app.inline import CompilerBusyError, InlineSchemas
 from pipeline.serve_app.online import OnlineConfig
 from pipeline.steps.route import blames_engine
@@ -73,6 +75,8 @@ class Service:
         self.online = online
         self.plans = dict(plans)
         self.admission = Admission(online.in_flight)
+        self.counts = Counts(config.name if isinstance(config, WorkConfig) else SOURCE, self.plans)
+        self.events = OFF
         self._config = config.model_copy(update={"retry": retry.model_copy(update={"deadline_seconds": seconds})})
         self._engine, self._inline, self._lookups, self._seconds = engine, inline, lookups, seconds
         self._sick_until = 0.0
@@ -84,14 +88,7 @@ class Service:
 
     async def extract(self, asked: Asked) -> Answer:
         """One document. Being cancelled cancels the engine's work on it."""
-        try:
-            plan = await self._plan(asked)
-            with self.admission.place():
-                return await self._extracted(asked, plan)
-        except FaultError as error:
-            return Answer(fault=error.fault)
-        except FullError as error:
-            return Answer(fault=too_many(error.retry_after))
+        return self._counted(await self._alone(asked))
 
     async def batch(self, asked: Sequence[Asked]) -> list[Answer]:
         """Documents side by side as places are free, in their order.
@@ -102,17 +99,32 @@ class Service:
         try:
             self.admission.begin_batch()
         except FullError as error:
+            self.counts.answer(429, len(asked))
             raise FaultError(too_many(error.retry_after)) from error
         with ExitStack() as first:  # closed when its document is done, and at the latest here
             first.enter_context(self.admission.held_for_batch())
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(self._of_batch(asked[0], first))]
                 tasks += [group.create_task(self._of_batch(one)) for one in asked[1:]]
-        return [task.result() for task in tasks]
+        return [self._counted(task.result()) for task in tasks]
 
     def schema_rows(self) -> list[dict[str, JsonValue]]:
         """What is known of each registered schema, by name."""
         return [_row(plan) for _, plan in sorted(self.plans.items())]
+
+    def _counted(self, answer: Answer) -> Answer:
+        self.counts.answer(answer.http)
+        return answer
+
+    async def _alone(self, asked: Asked) -> Answer:
+        try:
+            plan = await self._plan(asked)
+            with self.admission.place():
+                return await self._extracted(asked, plan)
+        except FaultError as error:
+            return Answer(fault=error.fault)
+        except FullError as error:
+            return Answer(fault=too_many(error.retry_after))
 
     async def _of_batch(self, asked: Asked, place: ExitStack | None = None) -> Answer:
         """One document of a batch, which holds its place already or waits for one."""
@@ -140,6 +152,8 @@ class Service:
             return Answer(fault=Fault(503, "engine_gone", _GONE, RETRY_AFTER_ENGINE))
         if outcome.attempts and not blames_engine(outcome):
             self._sick_until = 0.0
+        self.counts.outcome(outcome, plan, inline=not isinstance(asked.schema, str))
+        self.events.outcome(outcome)
         return Answer(outcome)
 
     async def _plan(self, asked: Asked) -> DecodingPlan:

@@ -7,9 +7,11 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from fastapi import Depends, FastAPI, Request, Response
+from fastapi.responses import PlainTextResponse
 from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 
+from pipeline.observe.metrics.text import CONTENT_TYPE
 from pipeline.serve_app.answers import Fault, FaultError
 from pipeline.serve_app.online import Token, token_of
 from pipeline.serve_app.service import Service, too_many
@@ -22,10 +24,11 @@ from pipeline.serve_app.web_told import bodies, responses
 
 T = TypeVar("T")
 
-EXTRACT, BATCH, SCHEMAS, HEALTH, OPENAPI, DOCS = (
+EXTRACT, BATCH, SCHEMAS, METRICS, HEALTH, OPENAPI, DOCS = (
     "/v1/extract",
     "/v1/extract:batch",
     "/v1/schemas",
+    "/metrics",
     "/healthz",
     "/openapi.json",
     "/docs",
@@ -54,7 +57,10 @@ def build_web(service: Service, token: Token | None = None) -> FastAPI:
     app.add_exception_handler(FaultError, _faulty)
 
     def full() -> Fault | None:
-        return too_many(service.admission.retry_after()) if service.admission.full else None
+        if not service.admission.full:
+            return None
+        service.counts.answer(429)
+        return too_many(service.admission.retry_after())
 
     app.add_middleware(
         RequestGate,
@@ -68,7 +74,7 @@ def build_web(service: Service, token: Token | None = None) -> FastAPI:
 
 
 def _add_routes(app: FastAPI, service: Service, secured: list[Any]) -> None:
-    """The routes under /v1, which ask for the token where there is one."""
+    """The routes that ask for the token where there is one."""
 
     async def extract(request: Request) -> Response:
         """Extract one document."""
@@ -86,6 +92,10 @@ def _add_routes(app: FastAPI, service: Service, secured: list[Any]) -> None:
         """The registered schemas."""
         return _json({"schemas": service.schema_rows()})
 
+    async def metrics() -> Response:
+        """What this process answered so far, for Prometheus."""
+        return Response(service.counts.text(), headers={"content-type": CONTENT_TYPE})
+
     always = (500, 401) if secured else (500,)
     with_body = (*always, 400, 408, 413, 415, 422, 429)
     one, many = bodies(service)
@@ -94,6 +104,7 @@ def _add_routes(app: FastAPI, service: Service, secured: list[Any]) -> None:
     told = responses(*with_body)
     app.post(BATCH, responses=told, openapi_extra=many, response_model=BatchAnswer, dependencies=secured)(extract_batch)
     app.get(SCHEMAS, responses=responses(*always), response_model=SchemaList, dependencies=secured)(schemas)
+    app.get(METRICS, responses=responses(*always), response_class=PlainTextResponse, dependencies=secured)(metrics)
 
 
 def _add_public(app: FastAPI, service: Service) -> None:

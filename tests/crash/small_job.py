@@ -30,7 +30,7 @@ ANSWERS = ['{"word": "tea"}', '{"word": "tea",}', "no json", '{"word": 1}']
 """By turns: as it should be, to be repaired, to be rejected, against its schema."""
 
 
-commit._versions = functools.cache(commit._versions)  # 10 ms, which a job spends once
+commit.versions = functools.cache(commit.versions)  # 10 ms, which a job spends once
 
 
 @dataclasses.dataclass(frozen=True)

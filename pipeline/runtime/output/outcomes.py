@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pipeline.records import Attempt, Field, Outcome, Problem, Repair
+from pipeline.records import Attempt, Clipped, Field, Outcome, Problem, Repair
 
-_NESTED = {"problems": Problem, "repairs": Repair, "attempts": Attempt, "fields": Field}
+_NESTED = {"problems": Problem, "repairs": Repair, "attempts": Attempt, "fields": Field, "clipped": Clipped}
 
 
 def to_bytes(value: Any) -> bytes:
@@ -37,7 +37,7 @@ def outcome_of(row: Mapping[str, Any]) -> Outcome:
     Raises:
         TypeError, KeyError: it is none that this version knows.
     """
-    nested = {name: tuple(kind(**item) for item in row[name]) for name, kind in _NESTED.items()}
+    nested = {name: tuple(kind(**item) for item in row.get(name, ())) for name, kind in _NESTED.items()}
     return Outcome(**{**row, **nested})
 
 

@@ -26,7 +26,10 @@ from pipeline.steps.codes import CODES
 
 _TIMES = {"seconds", "queue_seconds", "cached_tokens", "engine", "plan_digest"}
 """Of an attempt: what differs from one run to the next and makes no other answer."""
-_OTHER_COLUMNS = {"run_id", "source", "unit", "schema", "document_text", "schema_digest", "grammar_digest"}
+_OTHER_COLUMNS = {"run_id", "source", "unit", "schema", "document_text", "schema_digest", "grammar_digest"} | {
+    "audit",
+    "clipped",
+}
 """What is told elsewhere, or belongs to the run and not to the document."""
 
 

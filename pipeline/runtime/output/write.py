@@ -70,7 +70,7 @@ def write_unit(
         "attempt": attempt,
         "input": unit.to_json(),
         "ids_digest": ids_digest,
-        "tally": tally(written).to_json(),
+        "tally": tally(written, plans).to_json(),
         "files": files,
         "digests": {paths[key]: packed(_digests(table)) for key, table in tables.items() if key[0] != "rejected"},
     }

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pipeline.jobplacement import StopConfig
+from pipeline.observe.metrics.labels import SchemaLabels
 from pipeline.observe.tally import Tally
 from pipeline.runtime.supervise.ledger import Ledger, Verdict
 from pipeline.runtime.supervise.pilot import Gate
@@ -48,6 +49,7 @@ class Look:
     `unit_deaths` those since a unit was last committed; a process that dies with its node is in none of them. `reasons`
     are the last words of processes, oldest first. `idle_seconds` is the time since a document came to an end, or a unit
     was committed, anywhere. `stopped` has schemas that `stop_if` stopped, with the reason. `poison` counts documents.
+    `warnings` are what processes have to tell that ends nothing, oldest first.
     """
 
     total: dict[str, Any]
@@ -59,6 +61,7 @@ class Look:
     idle_seconds: float
     reasons: tuple[str, ...]
     stopped: dict[str, str]
+    warnings: tuple[str, ...] = ()
 
 
 def _always(_node: str) -> bool:
@@ -69,7 +72,8 @@ class Control:
     """Sums what processes report, and holds the ledger of open documents, the pilots and the stop rule.
 
     `pilots` counts the documents of each schema's pilot. `alive` tells whether a node lives, by which a process that
-    died is told from one that was lost with its node. `now` is a clock in seconds that never goes back.
+    died is told from one that was lost with its node. `now` is a clock in seconds that never goes back. `labels`: of
+    the schemas, for metrics.
     """
 
     def __init__(
@@ -78,6 +82,7 @@ class Control:
         pilots: Mapping[str, int] | None = None,
         alive: Callable[[str], bool] = _always,
         now: Callable[[], float] = time.monotonic,
+        labels: SchemaLabels | None = None,
     ) -> None:
         self._stop = stop
         self._alive = alive
@@ -92,9 +97,12 @@ class Control:
         self._poison_row: Counter[str] = Counter()
         self._unit_deaths = 0
         self._total = Tally()
+        self._labels = labels or SchemaLabels({}, ())
+        self._by_label: dict[str, Tally] = {}
         self._counts: dict[str, Counts] = {}
         self._stopped: dict[str, str] = {}
         self._reasons: deque[str] = deque(maxlen=REASONS)
+        self._warnings: list[str] = []
         self._done_units = 0
         self._moved = now()
         self._drain = False
@@ -138,7 +146,9 @@ class Control:
         if reason and (not self._reasons or self._reasons[-1] != reason[:REASON_LENGTH]):
             self._reasons.append(reason[:REASON_LENGTH])
         for schema, tally in schemas.items():
-            self._total.merge(Tally.from_json(tally))
+            found = Tally.from_json(tally)
+            self._total.merge(found)
+            self._by_label.setdefault(self._labels.of(schema), Tally()).merge(found)
             self._counts.setdefault(schema, Counts()).add(tally)
             whole = self._gate.report(schema, tally.get("documents", 0), self._now()) if pilot else 0
             self._judge(schema, whole)
@@ -170,7 +180,17 @@ class Control:
             idle_seconds=self._now() - self._moved,
             reasons=tuple(self._reasons),
             stopped=dict(self._stopped),
+            warnings=tuple(self._warnings),
         )
+
+    def by_label(self) -> dict[str, dict[str, Any]]:
+        """The JSON of the tally of each label so far, as `look` has that of all."""
+        return {label: tally.to_json() for label, tally in self._by_label.items()}
+
+    def warn(self, words: str) -> None:
+        """Something that a person should hear of, and that ends nothing."""
+        if len(self._warnings) < REASONS and words[:REASON_LENGTH] not in self._warnings:
+            self._warnings.append(words[:REASON_LENGTH])
 
     def open_in(self, process: str) -> frozenset[str]:
         """What a process has open."""

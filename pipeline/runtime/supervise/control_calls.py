@@ -49,6 +49,9 @@ class ControlCalls(ABC):
         state: Literal["open", "wait", "stopped"] = await self.ask("gate", schema)
         return state
 
+    async def warn(self, words: str) -> None:
+        await self.ask("warn", words)
+
 
 class DirectControl(ControlCalls):
     """The control in the same process: for simulations and measurements."""

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pipeline.observe.tally import Tally
 from pipeline.records import Outcome
 from pipeline.runtime.supervise.control import Orders
 from pipeline.runtime.supervise.control_calls import ControlCalls
+from pipeline.schema.plan import DecodingPlan
 
 REPORT_SECONDS = 1.0
 
 
 class Reports:
-    """Sums outcomes by schema between two reports. `orders` are the latest that came back."""
+    """Sums outcomes by schema between two reports; `plans` by schema. `orders` are the latest that came back."""
 
-    def __init__(self, calls: ControlCalls, process: str) -> None:
+    def __init__(self, calls: ControlCalls, process: str, plans: Mapping[str, DecodingPlan] | None = None) -> None:
+        self._plans = plans or {}
         self._calls = calls
         self._process = process
         self._pending: defaultdict[tuple[str, bool], Tally] = defaultdict(Tally)
@@ -27,7 +29,7 @@ class Reports:
     async def add(self, outcomes: Iterable[Outcome], *, pilot: bool = False) -> None:
         """Count outcomes, and report if it is time."""
         for outcome in outcomes:
-            self._pending[outcome.schema, pilot].add(outcome)
+            self._pending[outcome.schema, pilot].add(outcome, self._plans.get(outcome.schema))
         if asyncio.get_running_loop().time() - self._last >= REPORT_SECONDS:
             await self.flush()
 

@@ -54,6 +54,23 @@ def other_language(text: str, declared: Sequence[str]) -> str:
     return other if other and all(_language(half, tuple(declared)) == other for half in halves) else ""
 
 
+@lru_cache(maxsize=1024)
+def script_and_language(text: str) -> tuple[str, str]:
+    """A text's commonest script in lower case (`latin`, `cyrillic`; `cjk` also for kana and Hangul) and the ISO 639-1
+    code of its language; empty without letters, where it is too short to tell, or where lingua is not sure (OTHER)."""
+    words = _prose(text)
+    if not words:
+        return "", ""
+    dense = _script(words[0][0]) in _DENSE
+    script = "cjk" if dense else _script(words[0][0]).lower()
+    if sum(map(len, words)) < (MIN_SIGNS if dense else MIN_LETTERS):
+        return script, ""
+    try:
+        return script, _language(_sections(words, dense)[0], ())
+    except NotTold:
+        return script, ""
+
+
 def _prose(text: str) -> list[str]:
     """The words of a text's commonest script."""
     words: list[str] = []

@@ -131,6 +131,7 @@ _ENDPOINT: Schema = {
     "required": ["port"],
     "properties": {
         "port": {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]{0,13}[a-z0-9])?$"},
+        "honorLabels": _FLAG,
         "interval": {"type": "string", "pattern": "^[0-9]+(ms|s|m|h)$"},
         "metricRelabelings": {"type": "array", "items": _RELABELLING},
     },

@@ -164,6 +164,7 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "asks for LLM_KEY",
     ),
     "a path of this machine": ({"output": "out"}, {}, "a path of this machine, which pods do not see"),
+    "events on this machine": ({"events": {"path": "log"}}, {}, "events.path"),
     "a model of this machine": ({"engine": {**VLLM, "model": "./m"}}, {}, "engine.model"),
     "a model from nowhere": ({"engine": {**VLLM, "model": "a/b"}}, {"models": {}}, "nothing in a pod holds a/b"),
     "a volume over the image": ({}, {"volumes": [{"claim": "c", "path": "/tmp/x"}]}, "would hide or lie in"),

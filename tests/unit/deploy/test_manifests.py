@@ -35,8 +35,7 @@ def rendered(values: Path) -> Path:
 
 @pytest.mark.parametrize("values", EXAMPLES, ids=lambda path: path.name)
 def test_the_examples_are_what_is_rendered_today(values: Path) -> None:
-    told = "render it again: gristmill render VALUES --output RENDERED, from the root of the repository"
-    assert rendered(values).read_text(encoding="utf-8") == render(values), told
+    assert rendered(values).read_text(encoding="utf-8") == render(values), "`make examples` renders them again"
 
 
 @pytest.mark.parametrize("values", EXAMPLES, ids=lambda path: path.name)

@@ -35,6 +35,9 @@ class Numbered:
             token_ends=(3, 9),
             refusal="no \x00",
             reasoning="because",
+            audit="done",
+            audit_seconds=0.5,
+            unmasked=((-0.75, 0.25), (float("-inf"), 0.0)),
         )
 
     async def start(self, plans: Any) -> None: ...
@@ -73,7 +76,7 @@ async def test_a_recording_of_an_older_version_plays(plan_of: Any, ask: Any, tmp
     live = await ask(RecordingEngine(Numbered(), tmp_path), plan_of())
     (file,) = tmp_path.glob("*.jsonl")
     line = json.loads(file.read_text())
-    for name in ("token_ends", "refusal", "token_ids", "logprobs"):
+    for name in ("token_ends", "refusal", "token_ids", "logprobs", "audit", "audit_seconds", "unmasked"):
         del line["completion"][name]
     file.write_text(json.dumps(line) + "\n")
     played = await ask(player(file), plan_of())

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import GOOD, Answers, completion, document, extracted
 
-from pipeline.observe.paths import MAX_COUNTS, MAX_ENGINE
-from pipeline.observe.tally import MAX_POINTER, MAX_POINTERS, Tally, tally
+from pipeline.observe.paths import MAX_COUNTS, MAX_ENGINE, MAX_POINTER
+from pipeline.observe.tally import MAX_POINTERS, Tally, tally
 from pipeline.records import Completion, Field, Outcome, Problem
 
 CUT = completion('{"vendor": "Ann", "total": 1, "lines": ["a', "length", output_tokens=50)

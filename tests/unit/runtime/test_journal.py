@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support import plan_of
 
 from pipeline.errors import OutputError
-from pipeline.records import Attempt, Document, Field, Outcome, Problem, Repair
+from pipeline.records import Attempt, Clipped, Document, Field, Outcome, Problem, Repair
 from pipeline.runtime.input import read_unit
 from pipeline.runtime.output.journal import Journal
 from pipeline.runtime.output.outcomes import from_bytes, outcome_of, to_bytes
@@ -52,9 +52,18 @@ def test_outcomes_come_back_as_they_were(record: Any, text: str) -> None:
     outcome = dataclasses.replace(
         outcome, repairs=(Repair("k", "", text, 1),), attempts=(attempt,), fields=fields, confidence=0.125
     )
+    place = Clipped(text, "value", 3, 0.125, 0.0625)
+    outcome = dataclasses.replace(outcome, audit="done", clipped=(place, Clipped("", "blank", 1, 1.0, 1.0)))
     line = to_bytes(outcome)
     assert b"\n" not in line
     assert outcome_of(from_bytes(line)) == outcome
+
+
+def test_what_an_older_version_saved_is_read(outcomes: Any) -> None:
+    row = from_bytes(to_bytes(outcomes[0]))
+    for name in ("audit", "clipped"):
+        del row[name]
+    assert outcome_of(row) == outcomes[0]
 
 
 def test_what_was_saved_is_read_by_another_process(work: Any, unit: Any, documents: Any, outcomes: Any) -> None:

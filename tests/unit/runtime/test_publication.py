@@ -109,7 +109,7 @@ def test_what_is_left_over_is_swept_and_nothing_else(work: Any, late: bool) -> N
         work.open().sweep_late()
     else:
         run.commit(work.found, {})
-    new = set() if late else {"manifest.json", "duplicates.json"}
+    new = set() if late else {"manifest.json", "duplicates.json", "metrics.prom"}
     kept = {"_lease/000010.json", "_lease/000010.beat"}  # the driver's own
     after = content(run)
     assert after.keys() == before.keys() | new | kept

@@ -9,7 +9,7 @@ import s3_server
 
 from pipeline.errors import RunChangedError
 from pipeline.runtime.output.journal import Journal
-from pipeline.runtime.output.lookup import document_text, find_rows, find_run
+from pipeline.runtime.output.lookup import document_text, find_rows, find_run, previous_run
 from pipeline.runtime.output.recall import recall
 
 
@@ -29,6 +29,11 @@ def test_a_bucket_holds_what_a_disk_would(work: Any, make_work: Any, monkeypatch
         (row,) = find_rows(found, status=None, document_id="d7", layer=None, limit=9)
         assert document_text(found, row) == "receipt 7"
         assert recall(found, "d7").document.text == "receipt 7"
+    later = make_work(output=output, slot="later")
+    after = later.open()
+    later.finish(after)
+    before = previous_run(after.store)
+    assert before is not None and before.where == run.where
     make_work(output=output, slot="other").open()
     with pytest.raises(RunChangedError, match=r"s3://.*unfinished"):
         make_work(output=output, slot="other", sampling={"temperature": 1}).open()

@@ -14,7 +14,7 @@ import pytest
 from support import GOOD, Answers, extracted
 
 from pipeline.errors import OutputError
-from pipeline.records import Field, Problem
+from pipeline.records import Clipped, Field, Problem
 from pipeline.runtime.input import scan
 from pipeline.runtime.output.identity import identity_of
 from pipeline.runtime.store import open_store
@@ -228,3 +228,16 @@ def test_a_repeated_id_that_only_the_scan_or_only_an_outcome_knows_is_not_writte
     with pytest.raises(OutputError, match="repeat an id by the scan or by their outcomes"):
         work.write(run, strange, work.outcomes(unit))
     assert work.write(run, unit)["unit"] == unit.id
+
+
+def test_what_an_audit_found_is_a_column_and_no_part_of_the_record(work: Any) -> None:
+    run = work.open()
+    unit = work.found.units[0]
+    found = (Clipped("/lines/0", "value", 3, 0.75, 0.5), Clipped("/\ud800", "structure", 1, 0.0, 0.0))
+    outcomes = [dataclasses.replace(outcome, audit="done", clipped=found) for outcome in work.outcomes(unit)]
+    work.write(run, unit, outcomes)
+    (row, _) = rows(Path(run.where), "valid")
+    assert row["audit"] == "done"
+    assert row["clipped"][0] == {"pointer": "/lines/0", "part": "value", "tokens": 3, "mass": 0.75, "highest": 0.5}
+    assert row["clipped"][1]["pointer"] == "/\\ud800"
+    assert row["record"] == {**GOOD, "date": date(2024, 2, 29)}

@@ -45,7 +45,7 @@ GIVEN = [
     f"Bearer {SECRET[:-1]}",
     "Bearer \xff",
 ]
-PATHS = ["/v1/extract", "/v1/extract:batch", "/v1/schemas", "/nothing", "/healthz/", "//healthz", "/docs/x"]
+PATHS = ["/v1/extract", "/v1/extract:batch", "/v1/schemas", "/metrics", "/nothing", "/healthz/", "//healthz", "/docs/x"]
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
