@@ -40,6 +40,8 @@ def main(arguments: list[str]) -> int:
         f"read back with pyarrow: {counts}; the manifest says {manifest['counts']}: {'equal' if agree else 'NOT EQUAL'}"
     )
     console.print(quality(rows))
+    if (page := run / "report.html").is_file():
+        console.print(f"Open this in a browser: {visible(str(page))}", soft_wrap=True)
     return 0 if agree else 1
 
 

@@ -18,15 +18,17 @@ from pipeline import (
     __version__,
     commands,
     commands_drift,
+    commands_inspect,
     commands_probe,
     commands_render,
     commands_replay,
+    commands_report,
     commands_submit,
     commands_submitted,
 )
 from pipeline.errors import GristmillError, Terminated
 from pipeline.observe.visible import cell, console_on, visible, visible_id
-from pipeline.records import STATUSES, Manifest
+from pipeline.records import Manifest
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -69,7 +71,7 @@ def run(
     """Run a job: read, extract, write Parquet, commit.
 
     The same command on the same input **resumes** an interrupted run and **does nothing** after a finished one. What
-    is committed stands in `<output>/run=<id>/manifest.json`; trust only files that it names.
+    is committed stands in `<output>/run=<id>/manifest.json`; trust only files that it names. `report.html` lies beside.
 
     Ctrl-C and SIGTERM let what is in flight finish for a while (`safety.drain_seconds`) and save it; a second one ends
     at once.
@@ -192,41 +194,16 @@ class _Watcher:
         if self._nothing_to_do:
             self._console.print(f"nothing to do: this run was committed on {visible(manifest.committed)}.")
         self._console.print(summary(manifest, self._where))
-
-
-@app.command()
-def inspect(
-    path: Annotated[
-        str, typer.Argument(help="A run, or an output (its latest run): a directory, or an s3:// URI.", metavar="RUN")
-    ],
-    status: Annotated[str | None, typer.Option(help=f"Only this status: {', '.join(STATUSES)}.")] = None,
-    document_id: Annotated[str | None, typer.Option("--id", help="Only this document.")] = None,
-    layer: Annotated[
-        int | None, typer.Option(min=0, max=3, help="1 first pass, 2 repaired or retried, 3 salvaged, 0 none.")
-    ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many documents to show.")] = 3,
-) -> None:
-    """Show documents with their raw output, record and problems side by side."""
-    from pipeline.observe.inspect import panel_of
-    from pipeline.runtime.output.lookup import document_text, find_rows, find_run
-
-    if status is not None and status not in STATUSES:
-        raise typer.BadParameter(f"{visible(status)} is not one of {', '.join(STATUSES)}", param_hint="--status")
-    console = _console()
-    run_store = find_run(path)
-    shown = 0
-    for row in find_rows(run_store, status=status, document_id=document_id, layer=layer, limit=limit):
-        console.print(panel_of(row, document_text(run_store, row)))
-        shown += 1
-    if not shown:
-        console.print(f"no document of {visible(run_store.where)} matches.")
+        commands_report.after_run(self._console, self._where, keep=self._nothing_to_do)
 
 
 app.command("check")(commands.run)
+app.command("inspect")(commands_inspect.run)
 app.command("replay")(commands_replay.run)
 app.command("probe")(commands_probe.run)
 app.command("render")(commands_render.run)
 app.command("drift")(commands_drift.run)
+app.command("report")(commands_report.run)
 app.command("submit")(commands_submit.run)
 app.command("status")(commands_submitted.status)
 app.command("cancel")(commands_submitted.cancel)

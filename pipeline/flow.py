@@ -19,11 +19,11 @@ from functools import partial
 from pipeline.compile.plans import plans_of
 from pipeline.engines import Engine
 from pipeline.engines.busy import EngineBusyError
-from pipeline.engines.patience import counted
+from pipeline.engines.patience import in_time
 from pipeline.errors import EngineError, InputError, JobFileError
 from pipeline.job import ExtractConfig, JobConfig
 from pipeline.observe.events.line import Hook
-from pipeline.records import Completion, Document, Draft, Manifest, Outcome, Prompt, Sampling
+from pipeline.records import Completion, Document, Draft, Manifest, Outcome
 from pipeline.runtime.input import InputScan
 from pipeline.runtime.lease import Beating, held
 from pipeline.runtime.live import Live
@@ -38,6 +38,7 @@ from pipeline.runtime.told import Told
 from pipeline.schema.plan import DecodingPlan
 from pipeline.steps.attempt import attempt_of
 from pipeline.steps.clean import Cleaned, clean
+from pipeline.steps.clipped import audited, first_sampling, with_audit
 from pipeline.steps.confidence import score
 from pipeline.steps.ground import ground
 from pipeline.steps.normalise import normalise
@@ -82,9 +83,9 @@ async def extract(
         trace("clean", judge.cleaned)
         for number in range(1, most + 1):
             prompt = render(judge.cleaned.text, plan, feedback(steps, config), cite=config.cite)
-            sampling = next_sampling(steps, config)
+            sampling = next_sampling(steps, config) if steps else first_sampling(document, config)
             trace("render", (prompt, sampling))
-            completion, waited = await _generate(engine, prompt, plan, sampling, started + seconds)
+            completion, waited = await in_time(engine, prompt, plan, sampling, started + seconds)
             started += waited
             trace("generate", completion)
             # An answer is kept though a step may raise on it.
@@ -93,7 +94,7 @@ async def extract(
             if good_enough(steps[-1].draft, config) or not may_retry(steps, config, started):
                 break
             await asyncio.sleep(pause(steps, config.retry, started))
-        return route(document, plan, steps, judge.choice(steps), config, judge.cleaned.repairs())
+        return judge.outcome(steps)
     except (EngineError, EngineBusyError):
         raise
     except Exception as error:  # a fault of ours or of a library costs this document, not the job
@@ -119,6 +120,11 @@ class _Judge:
         draft = self._step("normalise", normalise(draft, self.plan, number))
         draft = self._step("validate", validate(draft, self.plan, number, constrained=completion.constrained))
         return self._meaning(draft, completion, number)
+
+    def outcome(self, steps: Sequence[Step]) -> Outcome:
+        """What becomes of the document after these attempts."""
+        outcome = route(self.document, self.plan, steps, self.choice(steps), self.config, self.cleaned.repairs())
+        return with_audit(outcome, steps[0].completion) if steps and audited(self.document, self.config) else outcome
 
     def choice(self, steps: Sequence[Step]) -> Step | None:
         """The attempt whose record the outcome holds, or None if there is none to hold."""
@@ -225,21 +231,3 @@ def _nothing_to_do(where: str, manifest: Manifest, observe: Observer, record: st
         raise JobFileError(f"{where} is committed: nothing is left to record. Give another `slot`.")
     observe("done", where)
     return manifest
-
-
-async def _generate(
-    engine: Engine, prompt: Prompt, plan: DecodingPlan, sampling: Sampling, deadline: float
-) -> tuple[Completion, float]:
-    """One request within the document's time, running out of which cancels it; and the seconds for which it only waited
-    for an engine to be there."""
-    scope = asyncio.timeout(max(0.0, deadline - time.monotonic()))
-    try:
-        async with scope:
-            with counted(scope) as clock:
-                return await engine.generate(prompt, plan, sampling), clock.waited
-    except TimeoutError as error:
-        failed = Completion("", "error", constrained=False, plan_digest=plan.digest)
-        if not scope.expired():  # the engine's own, not the document's
-            return dataclasses.replace(failed, error="engine_failed", detail=repr(error)), clock.waited
-        detail = "the document's deadline passed while the engine was answering"
-        return dataclasses.replace(failed, error="deadline", detail=detail), clock.waited

@@ -80,11 +80,11 @@ class PilotConfig(Strict):
 class AuditConfig(Strict):
     """Of which `fraction` of the documents of each schema, picked by `seed`, the engine is asked what the model would
     have written without its constraint (docs/clipped-mass.md). Prompts that have more than `max_tokens` with their
-    answers are left out: an engine holds as many rows of its vocabulary at once."""
+    answers are left out."""
 
     fraction: float = Field(0.0, ge=0, le=1)
     seed: int = 0
-    max_tokens: int = Field(2048, ge=1)
+    max_tokens: int = Field(4096, ge=1)
 
 
 class StopConfig(Strict):

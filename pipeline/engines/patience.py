@@ -8,9 +8,19 @@ makes it wait.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+
+from pipeline.engines import Engine
+from pipeline.engines.audit import AUDIT_SECONDS
+from pipeline.records import Completion, Prompt, Sampling
+from pipeline.schema.plan import DecodingPlan
+
+AUDIT_ROOM = 1.25 * AUDIT_SECONDS
+"""The engine ends an audit that takes too long; until that has come back here, the answer is not given up."""
 
 _scope: ContextVar[Counted | None] = ContextVar("scope of a document's request", default=None)
 
@@ -97,3 +107,31 @@ def count(seconds: float) -> None:
     scope = _scope.get()
     if scope is not None:
         scope.count(seconds)
+
+
+async def in_time(
+    engine: Engine, prompt: Prompt, plan: DecodingPlan, sampling: Sampling, deadline: float
+) -> tuple[Completion, float]:
+    """One request within the document's time (`deadline` of `time.monotonic`), running out of which cancels it; and the
+    seconds that do not count: those for which it only waited for an engine to be there, and those of an audit.
+
+    An audit has its own time behind the answer: that it was asked for makes no answer late, and excuses none.
+    """
+    seconds, began = max(0.0, deadline - time.monotonic()), time.monotonic()
+    scope = asyncio.timeout(seconds + AUDIT_ROOM if sampling.audit else seconds)
+    failed = Completion("", "error", constrained=False, plan_digest=plan.digest)
+    try:
+        async with scope:
+            with counted(scope) as clock:
+                completion = await engine.generate(prompt, plan, sampling)
+    except TimeoutError as error:
+        if not scope.expired():  # the engine's own, not the document's
+            return dataclasses.replace(failed, error="engine_failed", detail=repr(error)), clock.waited
+        return dataclasses.replace(failed, error="deadline", detail=_LATE), clock.waited
+    uncounted_seconds = clock.waited + completion.audit_seconds
+    if sampling.audit and time.monotonic() - began - uncounted_seconds > seconds:
+        return dataclasses.replace(failed, error="deadline", detail=_LATE), uncounted_seconds
+    return completion, uncounted_seconds
+
+
+_LATE = "the document's deadline passed while the engine was answering"

@@ -16,6 +16,7 @@ from pathlib import Path
 from time import perf_counter
 
 from pipeline.engines.alignment import token_ends
+from pipeline.engines.blanks import Blanks
 from pipeline.engines.chat import ChatTokenizer
 from pipeline.engines.draw import Draw, Vocabulary, legal_count
 from pipeline.engines.faults import FaultPicker
@@ -61,6 +62,8 @@ class SamplerEngine:
         backend = backend_of(config.backend)
         self._grammar = Grammar(self._chat.tokenizer, backend, config.compact_json, size)
         self._vocabulary = Vocabulary(self._chat.tokenizer, size, self._chat.control_ids)
+        self._compact = config.compact_json
+        self._blanks: Blanks | None = None
         self._faults = FaultPicker(config.faults, config.seed)
         self._slots = asyncio.Semaphore(config.max_num_seqs)
         self._prefix_tokens: dict[tuple[str, str], int] = {}
@@ -173,10 +176,11 @@ class SamplerEngine:
         return _Answer(cut, self._all_legal(cut), finish, constrained=False)
 
     def _completion(self, base: Completion, answer: _Answer, sampling: Sampling) -> Completion:
-        scores = zip(answer.ids, answer.legal, strict=True) if sampling.logprobs is not None else ()
+        audit = sampling.audit > 0 and not answer.error
+        scores = zip(answer.ids, answer.legal, strict=True) if audit or sampling.logprobs is not None else ()
         text = self._chat.decode(answer.ids)
-        aligned = sampling.token_ids or sampling.logprobs is not None
-        return replace(
+        aligned = audit or sampling.token_ids or sampling.logprobs is not None
+        completion = replace(
             base,
             text=text,
             finish_reason=answer.finish,
@@ -184,10 +188,23 @@ class SamplerEngine:
             output_tokens=len(answer.ids),
             error=answer.error,
             detail=answer.detail,
-            token_ids=tuple(answer.ids) if sampling.token_ids else (),
+            token_ids=tuple(answer.ids) if audit or sampling.token_ids else (),
             logprobs=tuple({token: -math.log(legal)} for token, legal in scores),
             token_ends=token_ends(self._chat.tokenizer, answer.ids, text) if aligned else (),
         )
+        return self._audited(completion, sampling.audit) if audit else completion
+
+    def _audited(self, completion: Completion, most: int) -> Completion:
+        """Without a constraint every token is as likely as any other, so that all is known without asking again."""
+        if completion.prompt_tokens + completion.output_tokens > most:
+            return replace(completion, audit="too_long")
+        if self._blanks is None:
+            control = self._chat.control_ids
+            texts = self._vocabulary.texts
+            self._blanks = Blanks([b"" if id_ in control else text for id_, text in enumerate(texts)])
+        size = self._vocabulary.size
+        counts = self._blanks.counts(completion.token_ids) if self._compact else [0] * len(completion.token_ids)
+        return replace(completion, audit="done", unmasked=tuple((-math.log(size), count / size) for count in counts))
 
     def _all_legal(self, ids: list[int]) -> list[int]:
         return [self._vocabulary.size] * len(ids)

@@ -129,7 +129,7 @@ class ServeEngine:
         left = seconds_left()
         with uncounted():
             completion = await self._asked(prompt, plan, sampling, left)
-            count(completion.seconds)
+            count(completion.seconds + completion.audit_seconds)
         return completion
 
     async def _asked(self, prompt: Prompt, plan: DecodingPlan, sampling: Sampling, seconds: float | None) -> Completion:

@@ -2,8 +2,8 @@
 
 Written against vLLM 0.32. Facts it rests on: `VLLMValidationError` from `generate` is about the request (its schema
 or its length), never about the engine; `EngineDeadError` is final; a grammar that fails inside the core ends that
-request with finish reason `error`; `metrics.scheduled_ts - queued_ts` holds the wait for the grammar; a StatLogger is
-called after every step of the core, with `iteration_stats` if the step made tokens, FINAL_ONLY or not.
+request with finish reason `error`; `metrics.scheduled_ts - queued_ts` holds the wait for the grammar; `logprobs` are
+taken behind the grammar's mask and before the temperature, `prompt_logprobs` without a mask.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import asyncio
 import os
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -20,20 +20,22 @@ from typing import Any, cast
 
 from pipeline.engines import models
 from pipeline.engines.alignment import token_ends
+from pipeline.engines.audit import SHARE, Auditor, most_read
+from pipeline.engines.blanks import Blanks
 from pipeline.engines.chat import ChatTokenizer
 from pipeline.engines.grammar import backend_of
 from pipeline.engines.memory import check_memory
 from pipeline.engines.startup import prove_and_warm
-from pipeline.errors import EngineError, JobFileError
+from pipeline.engines.vllm_scores import can_force, forced, gives_scores, read
+from pipeline.engines.vllm_start import check_arguments, start_vllm
+from pipeline.engines.vocabulary import Vocabulary
+from pipeline.errors import EngineError
 from pipeline.job import VllmConfig
 from pipeline.records import Completion, FinishReason, Prompt, Sampling
 from pipeline.schema.plan import DecodingPlan
 
 ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_LEVEL": "WARNING"}
 """Set unless the environment or the engine config says otherwise: a batch job fetches nothing while it runs."""
-
-OWN_ARGUMENTS = {"tensor_parallel_size": "tensor_parallel", "pipeline_parallel_size": "pipeline_parallel"}
-"""Arguments of vLLM that decide how an engine is placed, so that the engine config has keys for them."""
 
 
 class VllmEngine:
@@ -42,7 +44,7 @@ class VllmEngine:
     def __init__(self, config: VllmConfig) -> None:
         """Raises EngineError if the model is missing or vLLM does not start, ResourceError if memory is short,
         JobFileError if `engine_args` names what has a key of its own."""
-        _check_arguments(config)
+        check_arguments(config)
         for name, value in (ENVIRONMENT | config.environment).items():
             os.environ.setdefault(name, value)
         path = models.resolve(config.model)
@@ -50,8 +52,9 @@ class VllmEngine:
         self._config = config
         self._proven = False
         self._moved = float("-inf")
-        self._llm = _start_vllm(config, path, self._move)
+        self._llm = start_vllm(config, path, self._move)
         self._chat = ChatTokenizer(path)
+        self._auditor = self._made_auditor(config)
         # One thread: Hugging Face tokenizers are not safe to share, and a long document must not stop the loop.
         self._tokenizing = ThreadPoolExecutor(1, thread_name_prefix="tokenize")
         import vllm
@@ -78,6 +81,8 @@ class VllmEngine:
         from vllm.v1.engine.exceptions import EngineDeadError
 
         started = time.monotonic()
+        if sampling.audit:
+            sampling = replace(sampling, token_ids=True, logprobs=sampling.logprobs or 0)
         limit = self._config.max_model_len
         if self._chat.surely_exceeds(prompt, limit):
             size = len(prompt.system) + len(prompt.user)
@@ -99,7 +104,12 @@ class VllmEngine:
             raise EngineError(f"the vLLM engine died: {error}. Run the same command to continue.") from error
         except Exception as error:  # EngineGenerateError, a full queue, …: this request failed, the engine lives
             return self._failed(plan, "engine_failed", repr(error.__cause__ or error), len(tokens))
-        return await self._answer(output, tokens, plan, sampling, time.monotonic() - started)
+        completion = await self._answer(output, tokens, plan, sampling, time.monotonic() - started)
+        if not sampling.audit or completion.error or completion.finish_reason == "abort":
+            return completion
+        if self._auditor is None:
+            return replace(completion, audit="unavailable")
+        return await self._auditor.audit(tokens, completion, sampling.audit)
 
     async def _answer(
         self, output: Any, prompt: list[int], plan: DecodingPlan, sampling: Sampling, seconds: float
@@ -135,6 +145,23 @@ class VllmEngine:
             last = output
         return last
 
+    def _made_auditor(self, config: VllmConfig) -> Auditor | None:
+        """None if this engine's log probabilities are not those of the model."""
+        if not gives_scores(config):
+            return None
+        size, context = int(self._llm.model_config.get_vocab_size()), config.max_model_len
+        blanks = partial(self._blanks, size) if config.compact_json else None
+        if can_force(config):
+            return Auditor(partial(forced, self._llm), blanks, context, at_once=1 + config.max_num_seqs // SHARE)
+        return Auditor(partial(read, self._llm), blanks, min(context - 1, most_read(size)))
+
+    async def _blanks(self, size: int) -> Blanks:
+        """Of the vocabulary as the grammar library reads it: every tokenizer has notations of its own."""
+        vocabulary = Vocabulary(self._chat.tokenizer, size)
+        info = await asyncio.get_running_loop().run_in_executor(self._tokenizing, lambda: vocabulary.xgrammar)
+        control = self._chat.control_ids
+        return Blanks([b"" if id_ in control else text for id_, text in enumerate(info.decoded_vocab)])
+
     def _completion(self, output: Any, plan: DecodingPlan, sampling: Sampling, seconds: float) -> Completion:
         choice, metrics = output.outputs[0], output.metrics
         logprobs = tuple({token: entry.logprob for token, entry in row.items()} for row in choice.logprobs or ())
@@ -167,53 +194,3 @@ class VllmEngine:
             error=error,
             detail=detail,
         )
-
-
-def _check_arguments(config: VllmConfig) -> None:
-    for argument, key in OWN_ARGUMENTS.items():
-        if argument in config.engine_args:
-            raise JobFileError(
-                f"engine_args.{argument}: write `{key}: {config.engine_args[argument]}` in the engine config instead, "
-                "so that the engine's placement knows of it."
-            )
-
-
-def _start_vllm(config: VllmConfig, path: str, moved: Callable[[], None]) -> Any:
-    """`moved` is called when the core made tokens."""
-    from vllm.engine.arg_utils import AsyncEngineArgs
-    from vllm.v1.engine.async_llm import AsyncLLM
-
-    structured = {"backend": backend_of(config.backend), "disable_any_whitespace": config.compact_json}
-    try:
-        arguments = AsyncEngineArgs(
-            model=path,
-            dtype=config.dtype,
-            max_model_len=config.max_model_len,
-            max_num_seqs=config.max_num_seqs,
-            tensor_parallel_size=config.tensor_parallel,
-            pipeline_parallel_size=config.pipeline_parallel,
-            structured_outputs_config=structured,
-            **config.engine_args,
-        )
-        return AsyncLLM.from_engine_args(arguments, stat_loggers=[_mover(moved)])
-    except Exception as error:  # vLLM raises whatever its parts raise; any of it means that there is no engine
-        raise EngineError(
-            f"vLLM did not start with model {config.model}: {type(error).__name__}: {error}\n"
-            "--verbose shows vLLM's own log; `gristmill engines` shows what is installed."
-        ) from error
-
-
-def _mover(moved: Callable[[], None]) -> Any:
-    """A factory of vLLM's loggers that tells of steps which made tokens; one that made none may be a wait for ever."""
-    from vllm.v1.metrics.loggers import StatLoggerBase
-
-    class Mover(StatLoggerBase):  # type: ignore[misc]  # vLLM is not typed here
-        def __init__(self, vllm_config: Any, engine_index: int = 0) -> None: ...
-
-        def record(self, scheduler_stats: Any, iteration_stats: Any, *_more: Any, **_named: Any) -> None:
-            if iteration_stats is not None:
-                moved()
-
-        def log_engine_initialized(self) -> None: ...
-
-    return Mover

@@ -17,6 +17,9 @@ from pipeline.schema.storage import as_json
 
 SHOWN_CHARACTERS = 1500
 SHOWN_LINES = 40
+SHOWN_CLIPPED = 8
+CLIPPED_MASS = 0.05
+"""What is less than that is not shown, and may be rounding."""
 SHOWN_WORDS = 60
 """Characters of a supporting text or of a raw value: enough to recognise it."""
 
@@ -35,7 +38,7 @@ def panel_of(row: Mapping[str, Any], document_text: str) -> RenderableType:
     )
     record = row.get("record")
     shown = "(none)" if record is None else json.dumps(as_json(record), ensure_ascii=False, indent=1)
-    findings = chain(_problems(row), _repairs(row), _fields(row, document_text), _attempts(row))
+    findings = chain(_problems(row), _repairs(row), _fields(row, document_text), _clipped(row), _attempts(row))
     return Panel(Group(sides, _box("record", shown), *findings), title=cell(title), title_align="left")
 
 
@@ -86,6 +89,17 @@ def _support(field: Mapping[str, Any], document_text: str) -> str:
     inside = 0 <= start <= end <= len(document_text) and not document_text.startswith(NO_DOCUMENT)
     words = f' "{_cut(document_text[start:end])}"' if inside else ""
     return f"{score}{words} at {start}-{end}"
+
+
+def _clipped(row: Mapping[str, Any]) -> Iterator[Text]:
+    """What the constraint took from the first answer, the most first. Runs of older versions do not have it."""
+    if (audit := row.get("audit")) and audit != "done":
+        yield cell(f"clipped  not audited: {audit}")
+    places = [place for place in row.get("clipped") or () if place["mass"] >= CLIPPED_MASS]
+    places.sort(key=lambda place: -place["mass"])
+    for place in places[:SHOWN_CLIPPED]:
+        where = f"{_cut(place['pointer']) or '(the record)'} {place['part']}"
+        yield cell(f"clipped  {where}: {place['mass']:.2f} of {place['tokens']} tokens, {place['highest']:.2f} at most")
 
 
 def _attempts(row: Mapping[str, Any]) -> Iterator[Text]:

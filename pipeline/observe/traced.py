@@ -33,7 +33,7 @@ class Traced:
 
 def _completion(made: Completion) -> dict[str, Any]:
     values = dataclasses.asdict(made)
-    for name in ("token_ids", "token_ends", "logprobs"):
+    for name in ("token_ids", "token_ends", "logprobs", "unmasked"):
         values[name] = len(values[name])
     return values
 

@@ -42,7 +42,7 @@ class ExtractActor:
         import ray
 
         context = ray.get_runtime_context()
-        self._process = str(context.get_actor_id())
+        self._process = f"extract-{context.get_actor_id()}"
         self._setup = setup
         self._backend = backend
         self._pool = pool

@@ -57,10 +57,7 @@ def build_web(service: Service, token: Token | None = None) -> FastAPI:
     app.add_exception_handler(FaultError, _faulty)
 
     def full() -> Fault | None:
-        if not service.admission.full:
-            return None
-        service.counts.answer(429)
-        return too_many(service.admission.retry_after())
+        return too_many(service.admission.retry_after()) if service.admission.full else None
 
     app.add_middleware(
         RequestGate,
@@ -69,6 +66,7 @@ def build_web(service: Service, token: Token | None = None) -> FastAPI:
         public=frozenset({HEALTH, OPENAPI, DOCS}),
         with_body=frozenset({EXTRACT, BATCH}),
         full=full,
+        refused=service.counts.answer,
     )
     return app
 

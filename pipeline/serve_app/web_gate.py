@@ -39,7 +39,7 @@ class _Gone(Exception):
 @dataclass
 class RequestGate:
     """`public` are paths that need no token; `with_body` those whose POST has a JSON body. `full` says, with seconds to
-    wait, that a document would be turned away."""
+    wait, that a document would be turned away; `refused` is called with the code of each refusal."""
 
     app: ASGIApp
     config: OnlineConfig
@@ -47,6 +47,7 @@ class RequestGate:
     public: frozenset[str]
     with_body: frozenset[str]
     full: Callable[[], Fault | None]
+    refused: Callable[[int], None]
     _open: int = field(default=0, init=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -145,6 +146,7 @@ class RequestGate:
 
     async def _refuse(self, fault: Fault, receive: _Receiver, sender: _Sender) -> None:
         """Answer at once; then throw away what comes for a moment, and close."""
+        self.refused(fault.http)
         body = json_bytes(fault.to_json())
         headers = [
             (b"content-type", b"application/json"),

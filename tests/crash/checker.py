@@ -85,6 +85,8 @@ def committed(objects: Mapping[str, bytes], rows: Rows) -> list[str]:
     told, count = manifest.get("documents"), total.total()
     run.demand(told == count, f"the manifest tells {told} documents, there are {count} rows")
     run.demand(manifest.get("ids_digest") == _multiset(written), "the manifest's digest of ids is not that of the rows")
+    metrics = manifest.get("totals", {}).get("metrics", {})  # where they are, or why they could not be written
+    run.demand(metrics.get("file", "run.json") in run.objects, "metrics.prom is named and not there")
     told = sum(record.get("tally", {}).get("documents", 0) for record in records.values())
     run.demand(told == count, f"commit records tell {told} documents, there are {count} rows")
     _left_over(run, {file.get("path") for file in files})

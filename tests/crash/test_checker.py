@@ -159,6 +159,7 @@ FAULTS: dict[str, tuple[Callable[[Objects], Any], str]] = {
     "a repeated id that counts": (lambda o: rewrite(o, refused(o), no_problems), "have more than one row that counts"),
     "no row that counts": (lambda o: rewrite(o, first_file(o), all_repeated), "have no row that counts"),
     "no duplicates": (lambda o: o.pop("duplicates.json"), "duplicates.json is not there"),
+    "no metrics": (lambda o: o.pop("metrics.prom"), "metrics.prom is named and not there"),
 }
 
 

@@ -84,7 +84,7 @@ def test_a_process_that_nothing_happens_to_does_all_that_may_go_wrong(peace: Pea
     assert asked > 2 * LOST
     done = {(call.split(" ")[0], call.split(" ")[1].split("/")[0]) for call in calls}
     expected = {("create", place) for place in ("run.json", "_lease", "_commits", "manifest.json")}
-    expected |= {("put", place) for place in ("_lease", "_journal", "duplicates.json", "status=valid")}
+    expected |= {("put", place) for place in ("_lease", "_journal", "duplicates.json", "metrics.prom", "status=valid")}
     assert expected | {("delete", "_journal")} <= done
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from pipeline.flow import run
 from pipeline.jobfile import load_job
+from pipeline.jobplacement import AuditConfig
 from pipeline.runtime.cluster import start_ray
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,7 +26,7 @@ def test_the_shipped_job_runs_on_real_documents_and_reads_back(
     monkeypatch.setenv("GRISTMILL_SHARED", str(shared.resolve()))
     job = load_job(ROOT / "jobs" / name)
     source = job.input.model_copy(update={"limit": DOCUMENTS})
-    job = job.model_copy(update={"input": source, "output": str(tmp_path / "out")})
+    job = job.model_copy(update={"input": source, "output": str(tmp_path / "out"), "audit": AuditConfig(fraction=1.0)})
     start_ray()
     manifest = run(job, lambda event, value: None)
     directory = Path(job.output) / f"run={manifest.run_id}"
@@ -47,3 +48,6 @@ def test_the_shipped_job_runs_on_real_documents_and_reads_back(
                 key: value for key, value in raw.items() if value is not None
             }
     assert any(row["status"] == "valid" for row in rows)
+    audits = {row["document_id"]: row["audit"] for row in rows}
+    assert "done" in audits.values() and set(audits.values()) <= {"done", "busy"}, audits
+    assert all(bool(row["clipped"]) == (row["audit"] == "done") for row in rows)

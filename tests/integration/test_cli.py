@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,14 @@ def test_mistakes_are_told_before_anything_starts(
     assert not list(bench.folder.glob("out/run=*/manifest.json"))
 
 
+def test_a_port_that_is_none_is_told_before_anything_starts(
+    bench: Bench, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exit_code, message = fails(capsys, monkeypatch, "run", str(bench.path), "--metrics-port", "here")
+    assert (exit_code, "such as 9400" in message) == (2, True), message
+    assert not (bench.folder / "out").exists()
+
+
 @pytest.mark.parametrize(("how", "code", "says"), [("model not found", 5, "no-such-model"), ("memory", 8, "GiB")])
 def test_what_an_engine_cannot_start_with_is_told_as_plainly(bench: Bench, how: str, code: int, says: str) -> None:
     spoil(bench, how)
@@ -94,26 +103,40 @@ def test_what_an_engine_cannot_start_with_is_told_as_plainly(bench: Bench, how: 
     assert "UDF" not in done.stderr
 
 
+def started(bench: Bench) -> tuple[subprocess.Popen[str], str]:
+    """A run under way, and where its metrics are."""
+    command = [*GRISTMILL, "run", str(bench.path), "--metrics-port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    return process, process.stdout.readline().removeprefix("metrics: ").strip()
+
+
+def read(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=30) as page:
+        return str(page.read().decode())
+
+
 def test_interrupt_resume_refuse_and_finish(bench: Bench) -> None:
     bench.write([{"id": f"r{n}", "text": f"Shop {n}\nTOTAL EUR {n}.50"} for n in range(80)])
     bench.job["engine"] = {"engine": "sampler", "token_seconds": 0.05, "max_num_seqs": 2}
     bench.job["placement"] = {"unit_documents": 4}
-    process = subprocess.Popen([*GRISTMILL, "run", str(bench.path)], stdout=subprocess.PIPE, text=True)
+    process, metrics = started(bench)
     commits = bench.folder / "out"
     until = time.monotonic() + 240
     while len(list(commits.glob("run=*/_commits/*.json"))) < 2 and time.monotonic() < until:
         time.sleep(0.1)
+    assert 'gristmill_documents_total{job="t",schema="receipt@1"' in read(metrics)
     process.send_signal(signal.SIGINT)
     told, _ = process.communicate(timeout=120)
     assert process.returncode == cli.INTERRUPTED, told
     assert "Run the same command to continue" in told
+    assert "--metrics-port 0" in told
     kept = {path.name: path.stat().st_mtime_ns for path in commits.glob("run=*/_commits/*.json")}
     assert 2 <= len(kept) < 20
 
     bench.job["sampling"] = {"temperature": 0.5}
     refused = bench.run()
-    assert refused.returncode == 7
-    assert "sampling.temperature" in refused.stderr.replace("\n", "")
+    assert refused.returncode == 7 and "sampling.temperature" in refused.stderr.replace("\n", "")
 
     del bench.job["sampling"]
     bench.job["engine"].pop("token_seconds")  # speed is not identity
@@ -124,14 +147,13 @@ def test_interrupt_resume_refuse_and_finish(bench: Bench) -> None:
     run = next(commits.glob("run=*/manifest.json")).parent
     assert {p.name: p.stat().st_mtime_ns for p in run.glob("_commits/*.json") if p.name in kept} == kept
     manifest = json.loads((run / "manifest.json").read_text())
-    ids = [
-        i for f in manifest["files"] for i in pq.ParquetFile(run / f["path"]).read().column("document_id").to_pylist()
-    ]
+    tables = [pq.ParquetFile(run / file["path"]).read() for file in manifest["files"]]
+    ids = [one for table in tables for one in table.column("document_id").to_pylist()]
     assert Counter(ids) == Counter(f"r{n}" for n in range(80))
-
+    written = (run / "report.html").stat().st_mtime_ns
     again = bench.run()
-    assert again.returncode == 0
-    assert "nothing to do" in again.stdout
+    assert again.returncode == 0 and "nothing to do" in again.stdout
+    assert (run / "report.html").stat().st_mtime_ns == written
     assert not list(run.glob("**/.*")), "temporary files are left behind"
 
 

@@ -128,7 +128,7 @@ def test_counters_never_go_backwards_and_every_series_is_in_the_catalogue(
     run: tuple[Watched, JobConfig, Manifest],
 ) -> None:
     watched, _, _ = run
-    assert len(watched.pages) >= 3
+    assert len(watched.pages) >= 2
     suffixes = re.compile(r"_(bucket|sum|count)$")
     for before, after in zip(watched.pages, watched.pages[1:], strict=False):
         for key, value in before.items():

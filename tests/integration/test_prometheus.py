@@ -154,6 +154,9 @@ def test_prometheus_sees_a_run_while_it_runs_and_its_alerts_fire(
     names = {one["metric"]["__name__"] for one in prometheus.ask('{__name__=~".*gristmill.*", instance!=""}')}
     assert not [name for name in names if not name.startswith("gristmill_")]
     assert {one["metric"]["job"] for one in prometheus.ask("last_over_time(gristmill_run_units[5m])")} == {"watched"}
+    through_ray = prometheus.ask(f'gristmill_documents_total{{instance="{prometheus.ray}"}}[5m]')
+    own = {"__name__", "job", "schema", "status", "instance"}
+    assert {label for one in through_ray for label in one["metric"]} == own | {"WorkerId"}
     assert_rules_and_boards_work(prometheus)
     assert_the_log_tells_the_same(manifest, tmp_path / "logs")
 
@@ -165,6 +168,7 @@ def assert_the_log_tells_the_same(manifest: Manifest, logs: Path) -> None:
         assert len(documents) == len(set(documents)) == manifest.counts[status]
     ends = {line["event"] for line in told if line["event"].startswith(("run_", "engine_"))}
     assert ends == {"run_started", "engine_started", "run_committed"}
+    assert {line["process"].partition("-")[0] for line in told} == {"driver", "extract"}
 
 
 def firing(prometheus: Prometheus) -> list[dict[str, Any]]:

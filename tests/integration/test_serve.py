@@ -19,6 +19,7 @@ import pytest
 from pipeline.errors import EngineError, JobFileError
 from pipeline.flow import run
 from tests.integration.conftest import ROOT, TOKEN, MakeJob
+from tests.integration.test_live_metrics import ray_series, series_of
 from tests.integration.test_sampler_job import comparable, rows_of
 
 pytestmark = pytest.mark.usefixtures("ray_cluster")
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.usefixtures("ray_cluster")
 APPLICATION = "tests"
 ENGINE = {"engine": "sampler", "seed": 3, "backend": "guidance", "max_num_seqs": 4, "token_seconds": 0.001}
 IN_FLIGHT = 8
+ANSWERS = "gristmill_endpoint_answers_total"
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,26 @@ async def test_callers_get_outcomes_and_codes(endpoint: Endpoint) -> None:
         refused = await stranger.post("/v1/extract", json={"text": "x", "schema": "receipt@1"})
         assert (refused.status_code, refused.headers["connection"]) == (401, "close")
         assert (await stranger.get("/healthz")).json() == {"status": "ok"}
+
+
+@pytest.mark.asyncio
+async def test_what_it_answered_is_counted_by_itself_and_through_ray(endpoint: Endpoint) -> None:
+    def answers(found: dict[Any, float]) -> dict[str, float]:
+        ours = {dict(labels)["http"]: value for (name, labels), value in found.items() if name == ANSWERS}
+        return {http: value for http, value in ours.items() if value}
+
+    async with endpoint.client() as client:
+        before = answers(series_of((await client.get("/metrics")).text))
+        assert (await client.post("/v1/extract", json={"text": "x", "schema": "no@1"})).status_code == 404
+        page = (await client.get("/metrics")).text
+        after = answers(series_of(page))
+        assert after == {**before, "404": before.get("404", 0) + 1}
+        assert (await client.get("/metrics", headers={"authorization": "Bearer wrong"})).status_code == 401
+        after["401"] = after.get("401", 0) + 1
+    deadline = time.monotonic() + 45
+    while answers(await asyncio.to_thread(ray_series)) != after:
+        assert time.monotonic() < deadline, "Ray does not show what the endpoint counted"
+        await asyncio.sleep(1)
 
 
 @pytest.mark.asyncio

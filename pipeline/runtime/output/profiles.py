@@ -114,3 +114,11 @@ def _decoded(value: Any, texts: Any) -> Any:
     if isinstance(texts, list):
         return [_decoded(item, texts[0]) for item in value]
     return {name: _decoded(child, texts[name]) if name in texts else child for name, child in value.items()}
+
+
+def records_in(batch: pa.RecordBatch) -> list[JsonValue]:
+    """The record of each row as JSON has it, with JSON text read; None where there is none."""
+    if "record" not in batch.schema.names:
+        return [None] * int(batch.num_rows)
+    texts = _json_texts(batch.schema.field("record"))
+    return [as_json(_decoded(one, texts) if texts else one) for one in batch.column("record").to_pylist()]

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.job import JobConfig
+from pipeline.job import ExtractConfig, JobConfig
 from pipeline.runtime.output.secrets import without_secrets
 from pipeline.schema.fingerprint import digest
 from pipeline.schema.registry import available
 
-_ELSEWHERE = ("placement", "safety", "pilot", "stop_if")
-"""Sections of a job that change no outcome."""
+_WORK = {*ExtractConfig.model_fields, "name", "slot", "input", "output", "engine", "engines"}
+"""Keys of a job that say what is done with what. No others change an outcome, but `schemas`: their contents count."""
 
 
 def id_by_run(job: JobConfig, run_id: str) -> str:
@@ -25,7 +25,7 @@ def id_by_run(job: JobConfig, run_id: str) -> str:
 def id_by_job(job: JobConfig, again: Sequence[str] = ()) -> str:
     """The base of ids where the input was not read: from the job with its slot, and the files of its schemas, wherever
     they lie. The same every night, whatever the input holds."""
-    kept: Any = job.model_dump(mode="json", by_alias=True, exclude={*_ELSEWHERE, "schemas"})
+    kept: Any = job.model_dump(mode="json", by_alias=True, include=_WORK)
     names = [job.input.schema_name] if job.input.schema_name else available(job.schemas)
     contents = [_contents(Path(job.schemas, *name.split("@"))) for name in sorted(names)]
     return f"{job.name}-{digest([without_secrets(kept)[0], contents, sorted(set(again))])}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from pipeline.engines.busy import EngineBusyError
-from pipeline.engines.patience import counted
+from pipeline.engines.patience import counted, in_time
 from pipeline.engines.replica import ReplicaGone
 from pipeline.engines.serve import (
     LOSSES,
@@ -208,6 +209,19 @@ async def test_of_a_job_only_the_time_in_the_engine_counts() -> None:
         async with asyncio.timeout(0.5) as scope:
             with counted(scope):
                 await ask(engine(Slow(lambda _: None), online=True), "b")
+
+
+@pytest.mark.asyncio
+async def test_an_audit_at_a_replica_is_no_time_of_the_document() -> None:
+    class Auditing(Pool):
+        async def generate(self, session: str, ask: Ask, plan: DecodingPlan) -> Completion:
+            await asyncio.sleep(0.6)  # 0.2 in line, then the answer, then its audit
+            return replace(GOOD, seconds=0.1, audit="done", audit_seconds=0.3)
+
+    shared, sampling = engine(Auditing(lambda _: None)), Sampling(5, audit=9)
+    answer, waited = await in_time(shared, prompt("a"), PLAN, sampling, time.monotonic() + 0.4)
+    assert answer.audit == "done"
+    assert 0.45 < waited < 0.6  # all but the answer
 
 
 class Slow(Pool):

@@ -95,3 +95,17 @@ def test_thousands_of_findings_stay_readable_and_safe() -> None:
     for what in ("problems", "repairs", "fields"):
         assert f"… and {5000 - SHOWN_LINES} more {what}" in text
     assert "\x1b" not in text
+
+
+def test_what_the_constraint_took_is_shown_the_most_first_and_little_is_not() -> None:
+    place = {"part": "value", "tokens": 3, "highest": 0.5}
+    masses = {"/total": 0.9, "/vendor": 1.25, "/date": 0.01, "": 0.2}
+    of = row(audit="done", clipped=[{"pointer": pointer, "mass": mass, **place} for pointer, mass in masses.items()])
+    lines = [line.strip("│ ") for line in shown(of).splitlines() if "clipped" in line]
+    assert lines == [
+        "clipped  /vendor value: 1.25 of 3 tokens, 0.50 at most",
+        "clipped  /total value: 0.90 of 3 tokens, 0.50 at most",
+        "clipped  (the record) value: 0.20 of 3 tokens, 0.50 at most",
+    ]
+    assert "clipped  not audited: busy" in shown(row(audit="busy", clipped=[]))
+    assert "clipped" not in shown(row())

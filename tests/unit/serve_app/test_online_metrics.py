@@ -80,8 +80,10 @@ def test_who_is_turned_away_is_counted() -> None:
             assert await post(client, ONE) == 429
             engine.go.set()
             assert await first == 200
+            wrong = await client.post("/v1/extract", content=b"{}", headers={**JSON, "authorization": "Bearer no"})
+            assert wrong.status_code == 401
             codes = values(await metrics(client), "gristmill_endpoint_answers_total", "http")
-            assert codes == {("200",): 1, ("429",): 1}
+            assert codes == {("200",): 1, ("401",): 1, ("429",): 1}
 
     asyncio.run(go())
 
