@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 COMMAND = shlex.join([sys.executable, "-c", "from pipeline.cli import main; main()"])
 DOCUMENTS = 16
 DRAIN = 60
-WAIT = 150
+WAIT = 300
 RAYS_OWN_WAIT = 3.0
 """Seconds after which Ray kills a driver that it was not told to wait for."""
 

@@ -73,7 +73,7 @@ def prepare(job_path: Path, options: Options) -> Prepared:
     """
     job = load_job(job_path)
     package = package_of(options.working_dir, options.excludes)
-    command = [*shlex.split(options.command), "run", path_in(package, job_path)]
+    command = [*_words(options.command), "run", path_in(package, job_path)]
     command += [*(["--fresh"] if options.fresh else []), *(word for one in options.again for word in ("--again", one))]
     taken = _taken(options.env, os.environ)
     known, why_not = _known(job, options)
@@ -101,8 +101,20 @@ def _known(job: JobConfig, options: Options) -> tuple[KnownRun | None, str]:
         if size > LOOK_BYTES:
             return None, f"the input has {size >> 20} MiB, and more than {LOOK_BYTES >> 20} are not read for an id"
         return known_run(job, options.again), ""
+    except JobFileError:  # what was asked for makes no sense, there as here
+        raise
     except GristmillError as error:
         return None, str(error).partition("\n")[0]
+
+
+def _words(command: str) -> list[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise JobFileError(f"--command: {command} is no command of a shell: {error}.") from error
+    if not words:
+        raise JobFileError("--command: give what the cluster calls gristmill, such as /opt/gristmill/bin/gristmill.")
+    return words
 
 
 def _taken(names: tuple[str, ...], environment: Mapping[str, str]) -> dict[str, str]:

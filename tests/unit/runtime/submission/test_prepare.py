@@ -59,6 +59,17 @@ def test_the_command_is_of_the_working_directory(work: Path) -> None:
     assert request.working_dir == str(work)
 
 
+@pytest.mark.parametrize("command", ["", "it's"])
+def test_a_command_that_is_none_is_refused(work: Path, command: str) -> None:
+    with pytest.raises(JobFileError, match="--command"):
+        prepared(work, command=command)
+
+
+def test_what_makes_no_sense_is_told_here(work: Path) -> None:
+    with pytest.raises(JobFileError, match="--again speaks of incremental runs"):
+        prepared(work, by="auto", again=("all",))
+
+
 def test_a_relative_output_is_refused(work: Path) -> None:
     spoil(work, "output", "out")
     with pytest.raises(JobFileError, match="removed after the job"):
