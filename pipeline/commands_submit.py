@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -11,15 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 from rich.console import Console
 
+from pipeline.commands_run import INTERRUPTED, screen
 from pipeline.errors import NotReachedError
-from pipeline.observe.visible import console_on, visible
+from pipeline.observe.visible import visible
 
 if TYPE_CHECKING:
     from pipeline.runtime.submission.prepare import Prepared
     from pipeline.runtime.submission.server import JobServer
 
-LOG_WIDTH = 120
-INTERRUPTED = 130
 
 JobPath = Annotated[Path, typer.Argument(help="A job file, such as jobs/nightly.yaml.", metavar="JOB.yaml")]
 Address = Annotated[
@@ -83,7 +81,7 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     _one_of(id_by, get_args(prepare.By), "--id-by")
     parts = {"excludes": tuple(exclude or ()), "env": tuple(env or ()), "again": tuple(again or ())}
     options = prepare.Options(working_dir, command=command, fresh=fresh, by=id_by, **parts)  # type: ignore[arg-type]
-    console, prepared = _console(), prepare.prepare(job_path, options)
+    console, prepared = screen(), prepare.prepare(job_path, options)
     if _is_done(console, prepared):
         return
     if dry_run:
@@ -155,10 +153,3 @@ def _write(text: str) -> None:
 def _one_of(word: str, words: tuple[str, ...], option: str) -> None:
     if word not in words:
         raise typer.BadParameter(f"{visible(word)} is not one of {', '.join(words)}", param_hint=option)
-
-
-def _console() -> Console:
-    console = console_on()
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = LOG_WIDTH
-    return console

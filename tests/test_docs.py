@@ -44,7 +44,20 @@ def test_make_targets_exist(target: str) -> None:
     assert target in known
 
 
-COMMANDS = ("check", "run", "inspect", "replay", "drift", "render", "submit", "status", "cancel", "engines")
+COMMANDS = (
+    "check",
+    "plan",
+    "run",
+    "inspect",
+    "replay",
+    "drift",
+    "render",
+    "report",
+    "submit",
+    "status",
+    "cancel",
+    "engines",
+)
 
 
 SHOWN = README + (ROOT / "docs" / "submit.md").read_text(encoding="utf-8")

@@ -181,5 +181,5 @@ def test_every_route_but_the_open_ones_asks_for_the_token_in_openapi() -> None:
 
     document = asyncio.run(ask())
     secured = {path for path, item in document["paths"].items() for one in item.values() if "security" in one}
-    assert secured == {"/v1/extract", "/v1/extract:batch", "/v1/schemas"}
+    assert secured == {"/v1/extract", "/v1/extract:batch", "/v1/schemas", "/metrics"}
     assert document["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
