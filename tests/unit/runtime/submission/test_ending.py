@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import s3_server
 
 from pipeline.records import Manifest
 from pipeline.runtime.submission.ending import Output, look, verdict
+from pipeline.runtime.submission.receipt import VARIABLE, noting
 from pipeline.runtime.submission.server import RUN, Submitted
 
 RUN_ID, OTHER = "0123456789abcdef", "fedcba9876543210"
@@ -45,12 +47,15 @@ def test_zero_needs_a_manifest_or_where_none_can_be_seen_the_drivers_own_zero(wo
         assert code == {5: 5, 9: 9, -9: 137}[word[1]]
 
 
-def manifest(folder: Path, run: str) -> None:
-    (folder / f"run={run}").mkdir(parents=True)
+def manifest_of(run: str) -> bytes:
     empty: Any = {}
     one = Manifest(run, "j", 1, empty, "", empty, (), empty, empty, "then", "now")
-    members = {name: getattr(one, name) for name in one.__slots__}
-    (folder / f"run={run}" / "manifest.json").write_text(json.dumps(members), encoding="utf-8")
+    return json.dumps({name: getattr(one, name) for name in one.__slots__}).encode()
+
+
+def manifest(folder: Path, run: str) -> None:
+    (folder / f"run={run}").mkdir(parents=True)
+    (folder / f"run={run}" / "manifest.json").write_bytes(manifest_of(run))
 
 
 def receipt(folder: Path, run: str) -> None:
@@ -91,3 +96,16 @@ def test_what_cannot_be_read_is_unknown(tmp_path: Path) -> None:
     (tmp_path / f"run={RUN_ID}").mkdir()
     (tmp_path / f"run={RUN_ID}" / "manifest.json").write_text("{}", encoding="utf-8")
     assert look(str(tmp_path), Submitted("j", "SUCCEEDED", 0, metadata={RUN: RUN_ID})).seen == "unknown"
+
+
+def test_receipt_and_manifest_on_s3(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "j")
+    with s3_server.stores(monkeypatch) as make:
+        store = make()
+        job = Submitted("j", "FAILED", metadata={RUN: OTHER})
+        noting(lambda _event, _value: None, store.where, print)("done", f"{store.where}/run={RUN_ID}")
+        assert look(store.where, job) == Output("absent", f"{store.where}/run={RUN_ID}")
+        store.put(f"run={RUN_ID}/manifest.json", manifest_of(RUN_ID))
+        assert look(store.where, job).seen == "committed"
+        monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+        assert look(store.where, job).seen == "unknown"
