@@ -18,6 +18,8 @@ from pipeline import (
     commands_replay,
     commands_report,
     commands_run,
+    commands_submit,
+    commands_submitted,
 )
 from pipeline.commands_run import screen
 from pipeline.errors import GristmillError
@@ -71,6 +73,9 @@ app.command("probe")(commands_probe.run)
 app.command("report")(commands_report.run)
 app.command("render")(commands_render.run)
 app.command("drift")(commands_drift.run)
+app.command("submit")(commands_submit.run)
+app.command("status")(commands_submitted.status)
+app.command("cancel")(commands_submitted.cancel)
 
 
 @app.command()

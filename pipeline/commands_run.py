@@ -71,7 +71,7 @@ def run(
     signal.signal(signal.SIGTERM, _terminate)
     try:
         with serving(metrics_port, watcher.say) as watcher.metrics, watcher.reporter.live():
-            manifest = flow.run(job, watcher, record=record, fresh=fresh, again=again or ())
+            manifest = flow.run(job, watcher.noted(job.output), record=record, fresh=fresh, again=again or ())
     except KeyboardInterrupt as signalled:
         command = _command(job_path, record, again, metrics_port)
         raise typer.Exit(_interrupted(console, command, job.output, signalled)) from None
@@ -113,6 +113,12 @@ class Watcher:
 
     def say(self, words: str) -> None:
         self._console.print(visible(words), soft_wrap=True)
+
+    def noted(self, output: str) -> Any:
+        """This watcher, which notes the run in the output where the job was submitted to a job server."""
+        from pipeline.runtime.submission.receipt import noting
+
+        return noting(self, output, self.say)
 
     def __call__(self, event: str, value: Any) -> None:
         if event == "opened":
