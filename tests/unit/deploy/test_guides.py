@@ -64,9 +64,15 @@ def test_the_service_account_of_terraform_is_that_of_the_values() -> None:
 
 def test_one_run_of_its_own_can_be_told_again(mine: Path) -> None:
     (old, new) = re.findall(r"sed 's\|(.*?)\|&(.*?)\|'", CLUSTER)[0]
-    assert f"entrypoint: {old}\n" in render(mine / "receipts.values.yaml")
-    shown = CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"})
-    assert new.split()[0] in shown.output
+    (identity,) = re.findall(r"`(identity: \{.*?\})`", CLUSTER)
+    path = mine / "receipts.values.yaml"
+    values = {**yaml.safe_load(path.read_text(encoding="utf-8")), "name": "again", **yaml.safe_load(identity)}
+    path.write_text(yaml.safe_dump(values), encoding="utf-8")
+    shown = render(path)
+    assert f"entrypoint: {old}\n" in shown and "kind: ServiceAccount" not in shown
+    assert "serviceAccountName: receipts\n" in shown
+    told = CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"})
+    assert new.split()[0] in told.output
 
 
 def test_outputs_and_folders_of_terraform_are_there() -> None:
