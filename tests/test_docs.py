@@ -25,7 +25,7 @@ PAGES = sorted((ROOT / "docs").glob("*.md"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-LINKED = [*DOCUMENTS, *PAGES, ROOT / "bench" / "README.md", ROOT / "deploy" / "README.md"]
+LINKED = [*DOCUMENTS, *PAGES, *(ROOT / name / "README.md" for name in ("bench", "deploy", "terraform"))]
 
 
 @pytest.mark.parametrize("path", LINKED, ids=lambda p: str(p.relative_to(ROOT)))
@@ -60,10 +60,11 @@ COMMANDS = (
 )
 
 
-SHOWN = README + (ROOT / "docs" / "submit.md").read_text(encoding="utf-8")
+GUIDES = [ROOT / "docs" / name for name in ("submit.md", "cluster.md", "operations.md")]
+SHOWN = "\n".join([README, *(path.read_text(encoding="utf-8") for path in GUIDES)])
 
 
-@pytest.mark.parametrize("line", sorted(set(re.findall(rf"gristmill ((?:{'|'.join(COMMANDS)})\b[^`\n>#]*)", SHOWN))))
+@pytest.mark.parametrize("line", sorted(set(re.findall(rf"gristmill ((?:{'|'.join(COMMANDS)})\b[^`\n>#|]*)", SHOWN))))
 def test_commands_of_the_documents_are_commands(line: str) -> None:
     command, *rest = line.split()
     shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"})
