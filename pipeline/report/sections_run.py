@@ -183,7 +183,9 @@ def _rate(value: int, of: int) -> float:
 def changes(now: Mapping[str, Any], before: Mapping[str, Any], what: str) -> Table:
     """What two runs were made with that is not the same."""
     found = differences(now, before)
-    rows = [[text(cut(name, 120), code=True), _quoted(then), _quoted(this)] for name, then, this in found[:SHOWN_CHANGES]]
+    rows = [
+        [text(cut(name, 120), code=True), _quoted(then), _quoted(this)] for name, then, this in found[:SHOWN_CHANGES]
+    ]
     more = f", {len(found) - SHOWN_CHANGES} more are not shown" if len(found) > SHOWN_CHANGES else ""
     return table(f"{what}{more}", (what, "before", "now"), rows, (0, 1, 2))
 
