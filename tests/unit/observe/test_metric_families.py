@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -107,6 +108,12 @@ def test_what_an_alert_waits_for_is_there_before_it_happens() -> None:
     found = read(text_of(families_of(numbers_of("job", labels("a@1"), {}, {}))))
     assert found["gristmill_documents_total"] == {("valid",): 0, ("degraded",): 0, ("rejected",): 0}
     assert found["gristmill_problems_total"]["constraint_failed",] == 0
+
+
+def test_a_share_of_none_can_be_told_from_nothing_looked_for() -> None:
+    found = read(text_of(families_of(numbers_of("job", labels("a@1"), {"a@1": Tally(matches=Counter(exact=3))}, {}))))
+    assert found["gristmill_values_total"] == {("exact",): 3, ("normalised",): 0, ("fuzzy",): 0, ("none",): 0}
+    assert "gristmill_values_total" not in read(text_of(families_of(numbers_of("job", labels("a@1"), {}, {}))))
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
