@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -110,12 +109,6 @@ def test_what_an_alert_waits_for_is_there_before_it_happens() -> None:
     assert found["gristmill_problems_total"]["constraint_failed",] == 0
 
 
-def test_a_share_of_none_can_be_told_from_nothing_looked_for() -> None:
-    found = read(text_of(families_of(numbers_of("job", labels("a@1"), {"a@1": Tally(matches=Counter(exact=3))}, {}))))
-    assert found["gristmill_values_total"] == {("exact",): 3, ("normalised",): 0, ("fuzzy",): 0, ("none",): 0}
-    assert "gristmill_values_total" not in read(text_of(families_of(numbers_of("job", labels("a@1"), {}, {}))))
-
-
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
 def test_promtool_finds_nothing_wrong_with_the_text() -> None:
     text = text_of(families_of(all_numbers())).encode()
@@ -200,17 +193,6 @@ def test_labels_of_many_schemas_are_no_schemas_name() -> None:
     chosen = SchemaLabels({"a@1": 3, "": 2, "broken@1": 9}, {"a@1"})
     assert [chosen.of(name) for name in ("a@1", "", "broken@1", "else")] == ["a@1", NONE, UNKNOWN, UNKNOWN]
     assert INLINE in TOGETHER
-
-
-@given(st.dictionaries(st.sampled_from(["a@1", "b@1", "bad@1", "", "made up", *TOGETHER]), st.integers(1, 9)))
-def test_a_row_that_names_a_label_as_its_schema_names_no_schema(documents: dict[str, int]) -> None:
-    chosen = SchemaLabels(documents, {"a@1", "b@1"}, most=1)
-    tallies = by_label(chosen, {name: Tally(documents=count) for name, count in documents.items()})
-    numbers = numbers_of("job", chosen, tallies, {})
-    strange = sum(count for name, count in documents.items() if name not in ("a@1", "b@1", ""))
-    assert numbers.schemas.get(UNKNOWN, Tally()).documents == strange
-    assert numbers.schemas.keys() <= {"a@1", "b@1", OTHER, UNKNOWN, NONE}
-    assert sum(one.documents for one in numbers.schemas.values()) == sum(documents.values())
 
 
 @given(st.lists(st.integers(0, 400_000), max_size=40), st.integers(0, 40))
