@@ -186,3 +186,14 @@ def test_a_schema_that_a_row_made_up_takes_a_line_and_no_more(committed: Make, t
     assert len(page) < 500_000
     shown = figures_of(page)
     assert len({name for name in shown if name.startswith("layer|xxx") and name.endswith("|documents")}) == 4
+
+
+def test_an_alarm_is_told_whichever_documents_are_read(committed: Make) -> None:
+    rows = {f"d{n}": Answers(GOOD) for n in range(12)}
+    for alarming in ("d0", "d5", "d11"):
+        found = {**rows, alarming: Answers(completion("", "error", error="engine_failed"))}
+        units = {"kind": "local", "unit_documents": 2}
+        run = committed(found, placement=units, slot=alarming, retry={"max_attempts": 1, **PATIENT})
+        shown = figures_of(page_of(run, most=2))
+        assert shown["read"][0] < len(rows)
+        assert shown["alarm|engine_error"] == (1, None)

@@ -196,13 +196,15 @@ def test_the_worst_comes_first_and_a_calm_run_says_nothing() -> None:
     rows = [row(f"g{n}") for n in range(50)]
     rows += [row(f"b{n}", status="rejected", layer=0, record_attempt=0, problems=[wrong]) for n in range(9)]
     rows += [row("e", status="rejected", layer=0, record_attempt=0, problems=[alarm])]
-    found = headlines(collect(rows, {"receipt@1": "receipt@1"}), [Pair("truncated", 50, 100, 1, 100, 1)], None, {})
+    read = collect(rows, {"receipt@1": "receipt@1"})
+    found = headlines(read, read.total, [Pair("truncated", 50, 100, 1, 100, 1)], None, {})
     assert [(line.tone, line.layer, line.place) for line in found[:2]] == [
         ("alarm", "engine", ""),
         ("bad", "schema", "/total"),
     ]
     assert any("in the run before" in line.words for line in found)
-    assert not headlines(collect([row("g")], {"receipt@1": "receipt@1"}), [], None, {})
+    calm = collect([row("g")], {"receipt@1": "receipt@1"})
+    assert not headlines(calm, calm.total, [], None, {})
 
 
 def test_ways_of_documents() -> None:
