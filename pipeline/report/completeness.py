@@ -48,9 +48,15 @@ class Completeness:
             if (counts := self._counts(place)) is not None:
                 counts.states[state] += 1
         for found in outcome.fields:
-            place = starred(found.pointer).removesuffix("/*")
-            if found.match and (counts := self._counts(place)) is not None:
+            if found.match and (counts := self._counts(self._place(found.pointer))) is not None:
                 counts.matches[found.match] += 1
+
+    def _place(self, pointer: str) -> str:
+        """The field that a leaf counts for: its own (a key may look like an index), or the list that it is an item of."""
+        place = starred(pointer)
+        while place not in self.fields and place.endswith("/*"):
+            place = place.removesuffix("/*")
+        return place
 
     def _counts(self, place: str) -> FieldCounts | None:
         if place not in self.fields and len(self.fields) >= MAX_FIELDS:

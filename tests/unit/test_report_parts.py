@@ -118,6 +118,22 @@ def test_a_document_with_thousands_of_problems_is_no_example_of_them_all() -> No
     assert all(one.attempt and not one.attempt.raw_text and len(one.problem.message) < 1000 for one in shown)
 
 
+@pytest.mark.parametrize(
+    ("record", "leaf", "place"),
+    [
+        ({"tags": ["x", "y"]}, "/tags/1", "/tags"),
+        ({"rows": [["x"], ["y"]]}, "/rows/1/0", "/rows"),
+        ({"by": {"2024": "x"}}, "/by/2024", "/by/*"),
+        ({"rows": [{"n": "x"}]}, "/rows/0/n", "/rows/*/n"),
+    ],
+)
+def test_a_leaf_counts_for_a_field_of_the_record(record: Any, leaf: str, place: str) -> None:
+    found = Completeness()
+    found.add(outcome("valid", record=record, fields=(Field(leaf, "exact"),)))
+    assert found.fields[place].matches == {"exact": 1}
+    assert all(counts.asked for counts in found.fields.values())
+
+
 def test_completeness_tells_filled_from_empty_and_null() -> None:
     found = Completeness()
     leaf = Field("/lines/0/name", match="none")
