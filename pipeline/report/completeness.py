@@ -52,7 +52,7 @@ class Completeness:
                 counts.matches[found.match] += 1
 
     def _place(self, pointer: str) -> str:
-        """The field that a leaf counts for: its own (a key may look like an index), or the list that it is an item of."""
+        """The field that a leaf counts for: its own (a key may look like an index), or the list that holds it."""
         place = starred(pointer)
         while place not in self.fields and place.endswith("/*"):
             place = place.removesuffix("/*")
