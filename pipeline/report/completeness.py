@@ -14,7 +14,7 @@ MAX_FIELDS = 400
 MAX_DEPTH = 12
 
 State = str
-"""`filled`, `empty` ("" or []), or `null` (null or absent: columns do not tell the two apart)."""
+"""`filled`, `empty` ("", [] or {}), or `null` (null or absent: columns do not tell the two apart)."""
 
 
 @dataclass(slots=True)
@@ -66,13 +66,16 @@ class Completeness:
 
 
 def states_of(value: JsonValue, place: str = "", depth: int = 0) -> Iterator[tuple[str, State]]:
-    """(place, state) of every leaf and list of a value; items of a list are looked into where they are objects."""
-    if isinstance(value, dict) and value and depth < MAX_DEPTH:
+    """(place, state) of every leaf, list and object of a value but the whole record; items of a list are looked into
+    where they are objects. An object counts when it is there as when it is null: else none would ever be filled."""
+    if place or not isinstance(value, dict):
+        yield starred(place), "null" if value is None else "empty" if value in ("", [], {}) else "filled"
+    if depth >= MAX_DEPTH:
+        return
+    if isinstance(value, dict):
         for name, child in value.items():
             yield from states_of(child, f"{place}/{escape(name)}", depth + 1)
-        return
-    yield starred(place), "null" if value is None else "empty" if value in ("", [], {}) else "filled"
-    if isinstance(value, list) and depth < MAX_DEPTH:
+    elif isinstance(value, list):
         for item in value:
             if isinstance(item, dict):
                 yield from states_of(item, f"{place}/0", depth + 1)

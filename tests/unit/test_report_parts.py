@@ -134,6 +134,15 @@ def test_a_leaf_counts_for_a_field_of_the_record(record: Any, leaf: str, place: 
     assert all(counts.asked for counts in found.fields.values())
 
 
+def test_an_object_is_filled_where_it_is_there_and_not_only_null_where_it_is_not() -> None:
+    found = Completeness()
+    for record in ({"to": {"city": "x"}, "rows": [{"n": 1}, {}]}, {"to": {"city": "y"}}, {"to": None}, {"to": {}}, {}):
+        found.add(outcome("valid", record=record))
+    assert found.fields["/to"].states == {"filled": 2, "null": 1, "empty": 1}
+    assert found.fields["/rows/*"].states == {"filled": 1, "empty": 1}
+    assert set(found.fields) == {"/to", "/to/city", "/rows", "/rows/*", "/rows/*/n"}
+
+
 def test_completeness_tells_filled_from_empty_and_null() -> None:
     found = Completeness()
     leaf = Field("/lines/0/name", match="none")
