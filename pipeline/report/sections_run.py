@@ -14,7 +14,7 @@ from pipeline.report.clipped import PARTS, ClippedFields, Mass
 from pipeline.report.cost import Cost
 from pipeline.report.findings import Findings, Slow
 from pipeline.report.problems import Group
-from pipeline.report.sections import key
+from pipeline.report.sections import key, more_of
 from pipeline.report.shown import Cell, Table, amount, count, cut, number, part, percent, seconds, table, text
 
 SHOWN_FIELDS = 40
@@ -50,7 +50,8 @@ def clipped(name: str, found: ClippedFields) -> Table:
         cells.append(count(key("clipped", name, place, "value", "tokens"), parts["value"].tokens))
         rows.append(cells)
     columns = ("field", "value", "key and punctuation", "blanks", "value tokens")
-    return table(f"{name}: clipped mass of a token, {found.answers:,} audited answers", columns, rows)
+    more = more_of(len(found.fields), SHOWN_FIELDS)
+    return table(f"{name}: clipped mass of a token, {found.answers:,} audited answers{more}", columns, rows)
 
 
 def _mass(where: str, mass: Mass) -> Cell:
