@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Fast ones first, two at a time; those that start engines or Ray have the machine to themselves.
 QUICK := tests/test_architecture.py tests/test_docs.py tests/unit tests/crash tests/simulation
 
-.PHONY: help env model demo serve test test-full lint lock clean
+.PHONY: help env model demo serve test test-full lint lock examples clean
 
 help:  ## show this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -49,6 +49,9 @@ lint: env  ## ruff, mypy, import-linter
 lock:  ## resolve requirements/*.lock anew; needs a Python 3.11 with a current pip
 	$(PYTHON) requirements/lock.py cpu
 	$(PYTHON) requirements/lock.py gpu
+
+examples: env  ## render deploy/examples anew, as after a change of defaults
+	for values in deploy/examples/*.values.yaml; do $(BIN)/gristmill render $$values --output $${values%.values.yaml}.rendered.yaml || exit 1; done
 
 clean:  ## remove the environment and what the demo wrote
 	rm -rf .venv jobs/.data jobs/.out

@@ -89,5 +89,15 @@ class StalledError(GristmillError):
     exit_code = 11
 
 
+class SubmissionError(GristmillError):
+    """A job server does not answer, refuses, or lost what was submitted to it."""
+
+    exit_code = 12
+
+
+class NotReachedError(SubmissionError):
+    """A job server did not answer, or not sensibly. It may have done what it was asked, and may answer later."""
+
+
 class Terminated(KeyboardInterrupt):
     """SIGTERM came. As Ctrl-C, it leaves what is in flight a while to finish."""

@@ -21,8 +21,12 @@ from pipeline.job import EngineConfig, JobConfig, RecordedConfig, SamplerConfig,
 from pipeline.jobhttp import HttpConfig
 
 Work = TypeVar("Work", bound=WorkConfig)
+Model = TypeVar("Model", bound=BaseModel)
 
 _ENGINE: TypeAdapter[Any] = TypeAdapter(EngineConfig)
+_PATH_OF = {"recorded": "recording", "http": "tokenizer"}
+"""The key of an engine config that may be a path; `model` of all others."""
+
 _VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 
 
@@ -34,9 +38,19 @@ def load_job(path: str | Path) -> JobConfig:
         JobFileError: the file is missing, is not YAML, or has a wrong, repeated or unknown key (the nearest is named).
     """
     path = Path(path)
-    job = read_work(_read_yaml(path), path.parent, JobConfig, str(path))
+    job = read_work(read_yaml(path), path.parent, JobConfig, str(path))
     where = job.input.model_copy(update={"path": _relative_to(path.parent, job.input.path)})
     return job.model_copy(update={"input": where, "output": _relative_to(path.parent, job.output)})
+
+
+def load_yaml(path: str | Path, model: type[Model]) -> Model:
+    """Read and check another file of ours, such as values for manifests. Paths in it stay as they are.
+
+    Raises:
+        JobFileError: as for `load_job`.
+    """
+    found: Model = _checked(TypeAdapter(model), read_yaml(Path(path)), str(path), model)
+    return found
 
 
 def read_work(data: dict[str, Any], base: Path, model: type[Work], where: str) -> Work:
@@ -75,15 +89,52 @@ def load_engine(path: str | Path) -> Any:
         JobFileError: as for `load_job`.
     """
     path = Path(path)
-    return _placed(path.parent, _checked(_ENGINE, _read_yaml(path), str(path), JobConfig))
+    return _placed(path.parent, _checked(_ENGINE, read_yaml(path), str(path), JobConfig))
+
+
+def relative_paths(path: str | Path) -> dict[str, str]:
+    """The paths in a job file, and in engine configs that it names, which depend on where the file lies: by key, as
+    they are seen from here. They mean nothing on another machine unless the files travel, too. The job is one that
+    `load_job` takes."""
+    path = Path(path)
+    data, base = read_yaml(path), path.parent
+    found = {"schemas": _moving(base, data.get("schemas", "schemas")), "output": _moving(base, data["output"])}
+    found["input.path"] = _moving(base, data["input"]["path"])
+    found |= {f"lookups.{n}.path": _moving(base, one["path"]) for n, one in enumerate(data.get("lookups") or ())}
+    others = {f"engines.{name}": engine for name, engine in (data.get("engines") or {}).items()}
+    for key, engine in {"engine": data["engine"], **others}.items():
+        place = base
+        if isinstance(engine, str):
+            found[key] = _moving(base, engine)
+            if found[key] is None:
+                continue  # what lies beside a file that does not move does not move either
+            file = Path(_relative_to(base, engine))
+            place, engine = file.parent, read_yaml(file)
+        name = _PATH_OF.get(engine["engine"], "model")
+        if _is_path(name, engine.get(name, "")):
+            found[f"{key}.{name}"] = _moving(place, engine[name])
+    return {key: path for key, path in found.items() if path is not None}
+
+
+def _moving(base: Path, path: str) -> str | None:
+    """A relative path as seen from here, by its own name where it is a link; None for a URI and an absolute path, which
+    mean the same everywhere."""
+    leading = _VARIABLE.match(path)
+    if leading and os.environ.get(leading["name"]):
+        base = Path()
+    plain = _VARIABLE.sub(_value_of, path)
+    return None if "://" in plain or plain.startswith(("/", "~")) else os.path.abspath(base / plain)
+
+
+def _is_path(key: str, value: str) -> bool:
+    return key == "recording" or value.startswith((".", "/", "~", "${"))
 
 
 def _placed(base: Path, config: Any) -> Any:
     """An engine config whose paths no longer depend on the file that they stood in. Model names are not paths."""
-    key = {"recorded": "recording", "http": "tokenizer"}.get(config.engine, "model")
+    key = _PATH_OF.get(config.engine, "model")
     path = getattr(config, key)
-    is_path = key == "recording" or path.startswith((".", "/", "~", "${"))
-    return config.model_copy(update={key: _relative_to(base, path)}) if is_path else config
+    return config.model_copy(update={key: _relative_to(base, path)}) if _is_path(key, path) else config
 
 
 def _relative_to(base: Path, path: str) -> str:
@@ -131,7 +182,12 @@ class _Loader(yaml.SafeLoader):
 _Loader.add_constructor("tag:yaml.org,2002:timestamp", _Loader.construct_date)
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file.
+
+    Raises:
+        JobFileError: it cannot be read, is not YAML, repeats a key, or holds no mapping.
+    """
     try:
         data = _Loader(path.read_text(encoding="utf-8"), path).get_single_data()
     except OSError as error:

@@ -25,7 +25,7 @@ PAGES = sorted((ROOT / "docs").glob("*.md"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-LINKED = [*DOCUMENTS, *PAGES, ROOT / "bench" / "README.md"]
+LINKED = [*DOCUMENTS, *PAGES, ROOT / "bench" / "README.md", ROOT / "deploy" / "README.md"]
 
 
 @pytest.mark.parametrize("path", LINKED, ids=lambda p: str(p.relative_to(ROOT)))
@@ -44,11 +44,27 @@ def test_make_targets_exist(target: str) -> None:
     assert target in known
 
 
-COMMANDS = ("check", "run", "inspect", "replay", "drift", "engines")
+COMMANDS = (
+    "check",
+    "plan",
+    "run",
+    "inspect",
+    "replay",
+    "drift",
+    "render",
+    "report",
+    "submit",
+    "status",
+    "cancel",
+    "engines",
+)
 
 
-@pytest.mark.parametrize("line", sorted(set(re.findall(rf"gristmill ((?:{'|'.join(COMMANDS)})[^`\n]*)", README))))
-def test_commands_of_the_readme_are_commands(line: str) -> None:
+SHOWN = README + (ROOT / "docs" / "submit.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("line", sorted(set(re.findall(rf"gristmill ((?:{'|'.join(COMMANDS)})\b[^`\n>#]*)", SHOWN))))
+def test_commands_of_the_documents_are_commands(line: str) -> None:
     command, *rest = line.split()
     shown = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"})
     assert shown.exit_code == 0

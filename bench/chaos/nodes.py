@@ -24,13 +24,20 @@ class Nodes:
     """A cluster made by `ray start`, a raylet per node. Without a head, commands start a Ray of their own in its
     directory. Its processes end with the herd's `end`."""
 
-    def __init__(self, herd: Herd) -> None:
+    def __init__(self, herd: Herd, *, dashboard: bool = False) -> None:
+        """`dashboard` is for a head that takes jobs."""
         # Short, because paths of Unix sockets are below it.
         self.folder = Path(tempfile.mkdtemp(prefix="gm-"))
         self._herd = herd
         self._port = 0
+        self._dashboard = _free_port() if dashboard else 0
         self.raylets: list[psutil.Process] = []
         self._token = secrets.token_hex(32)
+
+    @property
+    def job_server(self) -> str:
+        """Where the head takes jobs."""
+        return f"http://127.0.0.1:{self._dashboard}"
 
     @property
     def environment(self) -> dict[str, str]:
@@ -66,7 +73,9 @@ class Nodes:
             where = ["--address", f"127.0.0.1:{self._port}"]
         else:
             self._port = _free_port()
-            where = ["--head", "--port", str(self._port), "--include-dashboard", "false"]
+            where = ["--head", "--port", str(self._port), "--include-dashboard", str(bool(self._dashboard)).lower()]
+            if self._dashboard:
+                where += ["--dashboard-port", str(self._dashboard), "--dashboard-agent-listen-port", str(_free_port())]
         command = [sys.executable, "-m", "ray.scripts.scripts", "start", *where, *own, *size, "--disable-usage-stats"]
         environment = {name: value for name, value in self.environment.items() if name != "RAY_ADDRESS"}
         log = self.folder / "start.log"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from typing import Any
 
 from pipeline.compile.check import Trial, answers, choose, trial_job, trial_of
 from pipeline.compile.report_budget import budget_job, told
@@ -25,12 +26,14 @@ from pipeline.steps.prompt import system_prompt
 
 @dataclass(frozen=True)
 class Plans:
-    """The plan of each schema by name, refused ones among them, why its back end was chosen, what its budget risks."""
+    """The plan of each schema by name, refused ones among them, why its back end was chosen, what its budget risks, and
+    all that is known of that budget (`report_budget.told`)."""
 
     by_name: Mapping[str, DecodingPlan]
     trials: Mapping[str, Trial]
     reasons: Mapping[str, str]
     warnings: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    budgets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def speeds(self) -> Speeds:
@@ -75,6 +78,7 @@ def plans_of(job: WorkConfig, names: Iterable[str]) -> Plans:
         {name: found.trial for name, found in tried.items()},
         {name: found.why for name, found in tried.items()},
         {name: found.warnings for name, found in tried.items() if found.warnings and name not in refused},
+        {name: found.budget for name, found in tried.items()},
     )
 
 
@@ -93,6 +97,7 @@ class _Tried:
     why: str
     refusals: tuple[str, ...]
     warnings: tuple[str, ...]
+    budget: Mapping[str, Any]
 
 
 def policy_of(job: WorkConfig) -> Policy:
@@ -127,7 +132,7 @@ def _tried(job: WorkConfig, schemas: Mapping[str, DocumentSchema]) -> dict[str, 
             warnings += ("vLLM is not installed here: whether it would let this schema pass is not known",)
         if best.narrowed:
             warnings += (f"narrowed on request at {', '.join(pointer or '/' for pointer in best.narrowed[:5])}",)
-        found[name] = _Tried(best, why, refusals, warnings)
+        found[name] = _Tried(best, why, refusals, warnings, measured)
     return found
 
 

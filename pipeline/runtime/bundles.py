@@ -39,6 +39,12 @@ def bundles_of(work: WorkConfig) -> tuple[list[dict[str, float]], str]:
     return [{"GPU": gpus}] * workers, "PACK"
 
 
+def stages_of(work: WorkConfig) -> int:
+    """Over how many nodes an engine can lie: its pipeline stages, of which each wants its GPUs on one node."""
+    bundles, _ = bundles_of(work)
+    return int(max(_engines(work), key=_workers).pipeline_parallel) if len(bundles) > 1 else 1
+
+
 def with_executor(work: Work) -> Work:
     """The work with what vLLM has to know of where its workers are; left to itself, it takes any placement group for
     one whose bundles are its workers'.

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from one_job import GRISTMILL, Bench
 
-from pipeline import cli
+from pipeline import cli, commands_run
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -128,7 +128,7 @@ def test_interrupt_resume_refuse_and_finish(bench: Bench) -> None:
     assert 'gristmill_documents_total{job="t",schema="receipt@1"' in read(metrics)
     process.send_signal(signal.SIGINT)
     told, _ = process.communicate(timeout=120)
-    assert process.returncode == cli.INTERRUPTED, told
+    assert process.returncode == commands_run.INTERRUPTED, told
     assert "Run the same command to continue" in told
     assert "--metrics-port 0" in told
     kept = {path.name: path.stat().st_mtime_ns for path in commits.glob("run=*/_commits/*.json")}

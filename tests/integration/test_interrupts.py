@@ -14,7 +14,7 @@ import pytest
 from one_job import GRISTMILL, Bench
 
 from bench.chaos.judge import answers, outcomes
-from pipeline import cli
+from pipeline import commands_run
 
 DOCUMENTS = 48
 
@@ -74,7 +74,7 @@ def test_sigterm_finishes_what_is_in_flight_and_nothing_is_asked_twice(bench: Be
     wait_until(process, lambda: recorded(bench.folder) >= 6)
     process.terminate()
     told = process.communicate(timeout=120)[0]
-    assert process.returncode == cli.TERMINATED, told
+    assert process.returncode == commands_run.TERMINATED, told
     assert "Run the same command to continue" in told.replace("\n", " ")
     assert "Traceback" not in told
     kept = recorded(bench.folder)
@@ -101,7 +101,7 @@ def test_a_second_ctrl_c_ends_at_once(bench: Bench, start: Start) -> None:
     assert process.poll() is None, "it did not wait for what is in flight"
     os.killpg(process.pid, signal.SIGINT)
     told = process.communicate(timeout=60)[0]
-    assert process.returncode == cli.INTERRUPTED, told
+    assert process.returncode == commands_run.INTERRUPTED, told
     assert "Traceback" not in told
 
 
@@ -115,7 +115,7 @@ def test_ctrl_c_before_anything_runs_leaves_a_run_that_can_go_on(bench: Bench, s
         time.sleep(2.5)
     os.killpg(process.pid, signal.SIGINT)
     told = process.communicate(timeout=120)[0]
-    assert process.returncode == cli.INTERRUPTED, told
+    assert process.returncode == commands_run.INTERRUPTED, told
     assert "Traceback" not in told
     finished = bench.run()
     assert finished.returncode == 0, finished.stderr

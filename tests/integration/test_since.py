@@ -14,6 +14,7 @@ import pytest
 from pipeline.errors import InputError
 from pipeline.flow import run
 from pipeline.records import STATUSES, Manifest
+from pipeline.runtime.known import known_run
 from tests.integration.conftest import ROOT, MakeJob
 from tests.integration.test_sampler_job import rows_of
 
@@ -58,7 +59,12 @@ class Collection:
         return self.make_job(of, "nightly", **{**base, **parts})
 
     def night(self, of: Rows, again: Sequence[str] = (), **parts: Any) -> Manifest:
-        return run(self.job(of, **parts), lambda event, value: None, again=again)
+        job = self.job(of, **parts)
+        known = known_run(job, again)
+        manifest = run(job, lambda event, value: None, again=again)
+        assert manifest.run_id == known.run_id, "known before it began"
+        assert known.manifest is None or known.manifest == manifest, "nothing to do, as was known"
+        return manifest
 
     def whole(self, of: Rows, **parts: Any) -> dict[str, Any]:
         """What a run that is not incremental makes of the same input."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline import cli
+from pipeline import cli, commands_run
 from pipeline.observe.visible import MAX_ID, console_on
 from pipeline.records import Manifest
 
@@ -60,7 +60,7 @@ def test_an_id_of_undecodable_bytes_is_not_found(monkeypatch: pytest.MonkeyPatch
 def test_hostile_ids_and_schemas_do_not_stop_a_run_at_its_start() -> None:
     console = console_on()
     console.file, console.width = io.StringIO(), 1000
-    watcher = cli._Watcher(console)
+    watcher = commands_run.Watcher(console)
     run: Any = SimpleNamespace(where="/out/[/b]\x1b", committed_units=lambda: {"u0"}, manifest=lambda: None)
     scanned = SimpleNamespace(
         units=(SimpleNamespace(id="u0", rows=1), SimpleNamespace(id="u1", rows=2)),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import cli
+from pipeline import commands_run
 from pipeline.compile.check import Trial
 from pipeline.compile.plans import Plans
 from pipeline.compile.report import short_form
@@ -36,7 +36,9 @@ def test_a_run_prints_its_plans_and_nothing_of_a_schema_acts() -> None:
     console = console_on()
     console.file, console.width = io.StringIO(), 1000
     evil = "a\x1b[2J\n[red]"
-    cli._Watcher(console)("planned", Plans({"b@1": refused_plan("b@1", "", evil), "g@1": plan_of(name="g@1")}, {}, {}))
+    commands_run.Watcher(console)(
+        "planned", Plans({"b@1": refused_plan("b@1", "", evil), "g@1": plan_of(name="g@1")}, {}, {})
+    )
     lines = console.file.getvalue().splitlines()
     assert len(lines) == 2
     assert "refused" in lines[0]

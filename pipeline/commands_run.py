@@ -1,0 +1,182 @@
+"""`gristmill run`: its options, what a person sees of a run, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from pipeline import commands_report
+from pipeline.errors import Terminated
+from pipeline.observe.visible import console_on, visible, visible_id
+from pipeline.records import Manifest
+
+JobPath = Annotated[Path, typer.Argument(help="A job file, such as jobs/demo.yaml.", metavar="JOB.yaml")]
+
+Again = Annotated[
+    list[str] | None,
+    typer.Option(help="Incremental runs: take these again: rejected, degraded, engine (made by another), all."),
+]
+
+Record = Annotated[str | None, typer.Option(help="Save every completion in this directory, for a `recorded` engine.")]
+Fresh = Annotated[
+    bool, typer.Option("--fresh", help="Start a new run although an unfinished one exists under other digests.")
+]
+MetricsPort = Annotated[
+    str | None, typer.Option(help="Serve /metrics there while it runs; 0 takes a free port.", metavar="[HOST:]PORT")
+]
+
+INTERRUPTED = 130
+TERMINATED = 143
+LOG_WIDTH = 120
+
+
+def run(
+    job_path: JobPath,
+    record: Record = None,
+    fresh: Fresh = False,
+    again: Again = None,
+    metrics_port: MetricsPort = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show the log of Ray's workers and of vLLM.")] = False,
+) -> None:
+    """Run a job: read, extract, write Parquet, commit.
+
+    The same command on the same input **resumes** an interrupted run and **does nothing** after a finished one. What
+    is committed stands in `<output>/run=<id>/manifest.json`; trust only files that it names. `report.html` lies beside.
+
+    Ctrl-C and SIGTERM let what is in flight finish for a while (`safety.drain_seconds`) and save it; a second one ends
+    at once.
+
+    Exit codes: 0 committed, 2 job file, 3 input, 4 schema, 5 engine, 6 output, 7 run changed, 8 memory, 9 another
+    driver is at the run, 10 stopped by `stop_if`, 11 stalled, 130 interrupted, 143 terminated.
+    """
+    from pipeline import flow
+    from pipeline.jobfile import load_job
+    from pipeline.observe.metrics.server import serving
+    from pipeline.runtime.since import AGAIN
+
+    if verbose:
+        os.environ["GRISTMILL_VERBOSE"] = "1"
+        os.environ.setdefault("VLLM_LOGGING_LEVEL", "INFO")
+    if unknown := set(again or ()) - set(AGAIN):
+        raise typer.BadParameter(f"{visible(min(unknown))} is not one of {', '.join(AGAIN)}", param_hint="--again")
+    console, job = screen(), load_job(job_path)
+    watcher = Watcher(console)
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        with serving(metrics_port, watcher.say) as watcher.metrics, watcher.reporter.live():
+            manifest = flow.run(job, watcher.noted(job.output), record=record, fresh=fresh, again=again or ())
+    except KeyboardInterrupt as signalled:
+        command = _command(job_path, record, again, metrics_port)
+        raise typer.Exit(_interrupted(console, command, job.output, signalled)) from None
+    watcher.finish(manifest)
+
+
+def _command(job_path: Path, record: str | None, again: Sequence[str] | None, metrics: str | None) -> str:
+    """What was typed, without --fresh: that would begin anew."""
+    flags = [*(["--record", record] if record else []), *(["--metrics-port", metrics] if metrics else [])]
+    flags += [word for one in again or () for word in ("--again", one)]
+    return shlex.join(["gristmill", "run", str(job_path), *flags])
+
+
+def _interrupted(console: Console, command: str, output: str, signalled: KeyboardInterrupt) -> int:
+    """Say how to go on; the exit code."""
+    terminated = isinstance(signalled, Terminated)
+    word = "terminated" if terminated else "interrupted"
+    console.print(f"\n{word}. Documents finished so far are kept in {visible(output)}.", style="yellow")
+    console.print(f"Run the same command to continue: {visible(command)}", soft_wrap=True)
+    return TERMINATED if terminated else INTERRUPTED
+
+
+def _terminate(_signal: int, _frame: object) -> None:
+    raise Terminated
+
+
+class Watcher:
+    """Follows a run for the console; the flow knows only that it can be called."""
+
+    def __init__(self, console: Console) -> None:
+        from pipeline.observe.console import Reporter
+
+        self._console = console
+        self.reporter = Reporter(console)
+        self._run: Any = None
+        self._where = ""
+        self._nothing_to_do = False
+        self.metrics: Any = None
+
+    def say(self, words: str) -> None:
+        self._console.print(visible(words), soft_wrap=True)
+
+    def noted(self, output: str) -> Any:
+        """This watcher, which notes the run in the output where the job was submitted to a job server."""
+        from pipeline.runtime.submission.receipt import noting
+
+        return noting(self, output, self.say)
+
+    def __call__(self, event: str, value: Any) -> None:
+        if event == "opened":
+            self._run, self._where = value, value.where
+        elif event == "done":
+            self._where, self._nothing_to_do = value, True
+        elif event == "compared":
+            if told := value.told():
+                self.say(told)
+        elif event == "planned":
+            self._planned(value)
+        elif event == "scanned":
+            self._scanned(value)
+        elif event == "numbers":
+            self.metrics.show(value)
+        elif event == "warned":
+            self._console.print(f"warning: {visible(value)}", style="yellow", soft_wrap=True)
+        elif event == "progress":
+            self.reporter.update(value)
+
+    def _planned(self, plans: Any) -> None:
+        from pipeline.compile.report import short_form
+        from pipeline.observe.checked import line
+
+        for brief in short_form(plans):
+            self._console.print(line(brief), soft_wrap=True)
+
+    def _scanned(self, found: Any) -> None:
+        done = self._run.committed_units()
+        left = sum(unit.rows for unit in found.units if unit.id not in done)
+        schemas = ", ".join(
+            f"{count} {name or 'without a schema'}" for name, count in sorted(found.schema_counts.items())
+        )
+        self._console.print(f"{found.documents} documents: {visible(schemas)}")
+        if found.duplicate_count:
+            examples = ", ".join(map(visible_id, found.duplicate_examples))
+            self._console.print(
+                f"{found.duplicate_count} rows repeat an earlier id ({examples}): the first row of an id is extracted, "
+                "later ones are rejected as duplicate_id.",
+                style="yellow",
+            )
+        if done:
+            where = visible(self._run.where)
+            self._console.print(f"resuming {where}: {found.documents - left} documents are committed already")
+        self.reporter.expect(left)
+
+    def finish(self, manifest: Manifest) -> None:
+        from pipeline.observe.console import summary
+
+        if self._nothing_to_do:
+            self._console.print(f"nothing to do: this run was committed on {visible(manifest.committed)}.")
+        self._console.print(summary(manifest, self._where))
+        commands_report.after_run(self._console, self._where, keep=self._nothing_to_do)
+
+
+def screen(*, stderr: bool = False) -> Console:
+    """A console as wide as the terminal, or wide enough for a log file."""
+    console = console_on(stderr=stderr)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = LOG_WIDTH
+    return console

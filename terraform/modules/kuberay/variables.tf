@@ -1,0 +1,43 @@
+variable "chart_version" {
+  description = "Version of the operator's Helm chart, which is that of KubeRay. Helm does not upgrade CRDs: see terraform/README.md."
+  type        = string
+  default     = "1.7.0"
+
+  validation {
+    condition     = can(regex("^1\\.([6-9]|[1-9][0-9])\\.[0-9]+$", var.chart_version))
+    error_message = "chart_version is 1.6.0 or later: RayCronJob came with 1.6."
+  }
+}
+
+variable "operator_namespace" {
+  description = "Namespace of the operator."
+  type        = string
+  default     = "kuberay-system"
+}
+
+variable "namespaces" {
+  description = "Namespaces that are made for Ray clusters. The operator sees no others."
+  type        = set(string)
+
+  validation {
+    condition     = length(var.namespaces) > 0 && alltrue([for name in var.namespaces : can(regex("^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$", name))])
+    error_message = "namespaces holds at least one name of lower-case letters, digits and hyphens."
+  }
+
+  validation {
+    condition     = !contains(var.namespaces, var.operator_namespace)
+    error_message = "Ray clusters do not run in the operator's namespace."
+  }
+}
+
+variable "metrics_namespaces" {
+  description = "Namespaces whose pods may read the metrics of Ray."
+  type        = list(string)
+  default     = []
+}
+
+variable "client_namespaces" {
+  description = "Namespaces whose pods may call the online endpoint."
+  type        = list(string)
+  default     = []
+}

@@ -1,0 +1,77 @@
+# Prometheus, Alertmanager and Grafana by their community chart, with the dashboards and rules of the files given. Grafana's
+# password is one that the chart makes up; it finds dashboards by the label of their ConfigMaps.
+
+resource "kubernetes_namespace_v1" "this" {
+  metadata {
+    name = var.namespace
+    # The node exporter reads the host's /proc, which `baseline` forbids.
+    labels = { "pod-security.kubernetes.io/enforce" = "privileged" }
+  }
+}
+
+locals {
+  # Every PodMonitor and rule of the cluster, not only those with the release's label.
+  select_all = {
+    podMonitorSelectorNilUsesHelmValues     = false
+    serviceMonitorSelectorNilUsesHelmValues = false
+    ruleSelectorNilUsesHelmValues           = false
+  }
+}
+
+resource "helm_release" "prometheus" {
+  name       = "monitoring"
+  namespace  = kubernetes_namespace_v1.this.metadata[0].name
+  repository = "https://prometheus-community.github.io/helm-charts"
+  chart      = "kube-prometheus-stack"
+  version    = var.chart_version
+
+  atomic          = true
+  cleanup_on_fail = true
+  timeout         = 900
+
+  values = [yamlencode({
+    prometheus = {
+      prometheusSpec = merge(local.select_all, {
+        retention = "${var.retention_days}d"
+        storageSpec = {
+          volumeClaimTemplate = { spec = merge(
+            { accessModes = ["ReadWriteOnce"], resources = { requests = { storage = "${var.storage_gib}Gi" } } },
+            var.storage_class == null ? {} : { storageClassName = var.storage_class },
+          ) }
+        }
+      })
+    }
+    alertmanager = {
+      alertmanagerSpec = var.alertmanager_secret == null ? {} : { configSecret = var.alertmanager_secret }
+    }
+  })]
+}
+
+resource "kubernetes_config_map_v1" "dashboard" {
+  for_each = var.dashboard_files
+
+  metadata {
+    name      = "dashboard-${replace(lower(trimsuffix(basename(each.value), ".json")), "/[^a-z0-9]+/", "-")}"
+    namespace = kubernetes_namespace_v1.this.metadata[0].name
+    labels    = { grafana_dashboard = "1" }
+  }
+
+  data = { (basename(each.value)) = file(each.value) }
+}
+
+module "rules" {
+  source = "../manifests"
+  count  = length(var.rule_files) > 0 ? 1 : 0
+
+  name      = "gristmill-rules"
+  namespace = kubernetes_namespace_v1.this.metadata[0].name
+  manifests = [for path in sort(tolist(var.rule_files)) : yamlencode({
+    apiVersion = "monitoring.coreos.com/v1"
+    kind       = "PrometheusRule"
+    metadata   = { name = replace(lower(replace(basename(path), "/\\.ya?ml$/", "")), "/[^a-z0-9]+/", "-") }
+    spec       = { groups = yamldecode(file(path)).groups }
+  })]
+
+  # The chart brings the definition of PrometheusRule.
+  depends_on = [helm_release.prometheus]
+}
