@@ -70,11 +70,12 @@ def _within(attempt: dict[str, Any]) -> int:
 
 
 def _states(value: Any, where: str) -> list[tuple[str, str]]:
-    if isinstance(value, dict) and value:
-        return [pair for key, child in value.items() for pair in _states(child, f"{where}/{key}")]
-    state = "null" if value is None else "empty" if value in ("", []) else "filled"
+    state = "null" if value is None else "empty" if value in ("", [], {}) else "filled"
+    own = [] if isinstance(value, dict) and not where else [(where, state)]
+    if isinstance(value, dict):
+        return [*own, *(pair for key, child in value.items() for pair in _states(child, f"{where}/{key}"))]
     items = [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-    return [(where, state), *(pair for item in items for pair in _states(item, f"{where}/*"))]
+    return [*own, *(pair for item in items for pair in _states(item, f"{where}/*"))]
 
 
 def fields(name: str, rows: list[dict[str, Any]]) -> Figures:

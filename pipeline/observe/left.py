@@ -20,8 +20,9 @@ _MAX_PLACES = 2000
 _MAX_DEPTH = 40
 _KEYWORD = re.compile(r"\w+(?=:)")
 
-Sites = Mapping[tuple[str, str], str]
-"""The name of each site by its place in a record (array indexes as `*`) and its keyword."""
+Sites = Mapping[int, Sequence[tuple[Sequence[str], str, str]]]
+"""The sites by how many tokens the pointer of their place in a record has: the tokens (array indexes as `*`), keyword,
+name."""
 
 _SITES: Lately[str, Sites] = Lately()
 """By plan digest."""
@@ -45,7 +46,7 @@ def _name(sites: Sites, place: str, message: str) -> str:
     keyword = _KEYWORD.match(message)
     tokens = place.split("/")
     for length in range(len(tokens), 0, -1):
-        here = {site: name for (where, site), name in sites.items() if _fits(where.split("/"), tokens[:length])}
+        here = {site: name for where, site, name in sites.get(length, ()) if _fits(where, tokens)}
         if here:
             own = keyword[0] if keyword and length == len(tokens) else ""
             return here.get(own) or next(iter(here.values()))
@@ -53,9 +54,8 @@ def _name(sites: Sites, place: str, message: str) -> str:
 
 
 def _fits(declared: Sequence[str], found: Sequence[str]) -> bool:
-    """Whether a place is a declared one, whose `*` stands for any item or key."""
-    same = len(declared) == len(found)
-    return same and all(one in ("*", other) for one, other in zip(declared, found, strict=True))
+    """Whether a place is, or is below, a declared one, whose `*` stands for any item or key."""
+    return all(one in ("*", other) for one, other in zip(declared, found, strict=False))
 
 
 def _sites(plan: DecodingPlan) -> Sites:
@@ -76,7 +76,11 @@ def _sites(plan: DecodingPlan) -> Sites:
             found.setdefault((place, keyword), name)
         if len(pending) < _MAX_PLACES:
             pending += [(*step, depth + 1) for step in _steps(root, pointer, place, node)]
-    return found
+    sites: dict[int, list[tuple[Sequence[str], str, str]]] = {}
+    for (place, keyword), name in found.items():
+        tokens = place.split("/")
+        sites.setdefault(len(tokens), []).append((tokens, keyword, name))
+    return sites
 
 
 def _steps(root: Mapping[str, Any], pointer: str, place: str, node: Mapping[str, Any]) -> list[tuple[str, str, Any]]:

@@ -28,6 +28,8 @@ MAX_LABEL = 60
 """Characters of a text that are kept; longer ones are told apart by a hash."""
 
 _ITEM = "/*"
+_STAR = "~*"
+"""A key that is `*`: no pointer has a tilde before anything but 0 and 1, so it is taken for no item of an array."""
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -126,7 +128,7 @@ class Profile:
             if not self._count(pointer, value, rank) or depth >= MAX_DEPTH or not value:
                 continue
             if isinstance(value, dict):
-                todo += [(f"{pointer}/{escape(name)}", child, depth + 1) for name, child in value.items()]
+                todo += [(f"{pointer}/{_token(name)}", child, depth + 1) for name, child in value.items()]
             elif isinstance(value, list):
                 chosen = (rank ^ zlib.crc32(pointer.encode("utf-8", "surrogatepass"))) % len(value)
                 todo.append((pointer + _ITEM, value[chosen], depth + 1))
@@ -177,6 +179,11 @@ def profile_of(schema: str, records: Iterable[tuple[str, JsonValue]]) -> Profile
     for key, record in records:
         made.add(record, key)
     return made
+
+
+def _token(key: str) -> str:
+    """How a pointer names an object's member."""
+    return _STAR if key == "*" else escape(key)
 
 
 def _array(pointer: str) -> str | None:

@@ -5,6 +5,7 @@ Rates are kept apart on purpose: each has its own denominator, and none is a "su
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -155,8 +156,8 @@ class Tally:
 
     def _add_answer(self, answer: Answer) -> None:
         attempt = answer.attempt
-        put(self.queue_ms, QUEUE_MS, round(attempt.queue_seconds * 1000))
-        put(self.generation_ms, GENERATION_MS, round(attempt.seconds * 1000))
+        put(self.queue_ms, QUEUE_MS, _milliseconds(attempt.queue_seconds))
+        put(self.generation_ms, GENERATION_MS, _milliseconds(attempt.seconds))
         put(self.answer_tokens, ANSWER_TOKENS, attempt.output_tokens)
         if answer.place > 1:
             self.retry_prompt_tokens += attempt.prompt_tokens
@@ -206,6 +207,11 @@ def tally(outcomes: Iterable[Outcome], plans: Mapping[str, DecodingPlan] | None 
     for outcome in outcomes:
         total.add(outcome, (plans or {}).get(outcome.schema))
     return total
+
+
+def _milliseconds(seconds: float) -> int:
+    """0 for what is no time: an engine or a recording may say anything, and a count must not end a job."""
+    return round(seconds * 1000) if 0 <= seconds < math.inf else 0
 
 
 def _most(counts: Counter[str]) -> Counter[str]:

@@ -14,7 +14,7 @@ MAX_FIELDS = 400
 MAX_DEPTH = 12
 
 State = str
-"""`filled`, `empty` ("" or []), or `null` (null or absent: columns do not tell the two apart)."""
+"""`filled`, `empty` ("", [] or {}), or `null` (null or absent: columns do not tell the two apart)."""
 
 
 @dataclass(slots=True)
@@ -48,9 +48,15 @@ class Completeness:
             if (counts := self._counts(place)) is not None:
                 counts.states[state] += 1
         for found in outcome.fields:
-            place = starred(found.pointer).removesuffix("/*")
-            if found.match and (counts := self._counts(place)) is not None:
+            if found.match and (counts := self._counts(self._place(found.pointer))) is not None:
                 counts.matches[found.match] += 1
+
+    def _place(self, pointer: str) -> str:
+        """The field that a leaf counts for: its own (a key may look like an index), or the list that holds it."""
+        place = starred(pointer)
+        while place not in self.fields and place.endswith("/*"):
+            place = place.removesuffix("/*")
+        return place
 
     def _counts(self, place: str) -> FieldCounts | None:
         if place not in self.fields and len(self.fields) >= MAX_FIELDS:
@@ -60,13 +66,16 @@ class Completeness:
 
 
 def states_of(value: JsonValue, place: str = "", depth: int = 0) -> Iterator[tuple[str, State]]:
-    """(place, state) of every leaf and list of a value; items of a list are looked into where they are objects."""
-    if isinstance(value, dict) and value and depth < MAX_DEPTH:
+    """(place, state) of every leaf, list and object of a value but the whole record; items of a list are looked into
+    where they are objects. An object counts when it is there as when it is null: else none would ever be filled."""
+    if place or not isinstance(value, dict):
+        yield starred(place), "null" if value is None else "empty" if value in ("", [], {}) else "filled"
+    if depth >= MAX_DEPTH:
+        return
+    if isinstance(value, dict):
         for name, child in value.items():
             yield from states_of(child, f"{place}/{escape(name)}", depth + 1)
-        return
-    yield starred(place), "null" if value is None else "empty" if value in ("", [], {}) else "filled"
-    if isinstance(value, list) and depth < MAX_DEPTH:
+    elif isinstance(value, list):
         for item in value:
             if isinstance(item, dict):
                 yield from states_of(item, f"{place}/0", depth + 1)

@@ -15,10 +15,13 @@ from pipeline.report.completeness import Completeness
 from pipeline.report.lengths import Lengths
 from pipeline.report.problems import Problems
 from pipeline.report.rows import outcome_of, was_asked
+from pipeline.schema.fingerprint import digest
 
 MAX_SCHEMAS = 40
 """How many schemas, those with most documents, have lines of their own; the rest are `OTHER`."""
 OTHER = "other schemas"
+MAX_NAME = 80
+"""Characters of a schema's name. Rows may name schemas that there are not, at any length."""
 SLOWEST = 10
 
 PATHS = ("not asked", "first pass", "repaired or retried", "salvaged", "no record")
@@ -108,9 +111,15 @@ def path_of(outcome: Outcome) -> str:
 
 
 def names_of(schemas: Mapping[str, int]) -> dict[str, str]:
-    """The name that each schema goes by: its own, or `OTHER` beyond `MAX_SCHEMAS`. {schema: documents}."""
+    """The name that each schema goes by: its own, one that is too long cut and told apart by a digest, or `OTHER`
+    beyond `MAX_SCHEMAS`. {schema: documents}."""
     ranked = sorted(schemas, key=lambda schema: (-schemas[schema], schema))
-    return {schema: schema if place < MAX_SCHEMAS else OTHER for place, schema in enumerate(ranked)}
+    return {schema: shown_name(schema) if place < MAX_SCHEMAS else OTHER for place, schema in enumerate(ranked)}
+
+
+def shown_name(schema: str) -> str:
+    """A schema's name, or the beginning of a long one with its digest."""
+    return schema if len(schema) <= MAX_NAME else f"{schema[: MAX_NAME - 12]}… {digest(schema)[:10]}"
 
 
 def collect(rows: Iterable[Mapping[str, Any]], names: Mapping[str, str], budget: int = 0) -> Findings:

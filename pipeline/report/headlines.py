@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pipeline.observe.shift import Comparison
+from pipeline.observe.tally import Tally
 from pipeline.report.against import Pair
 from pipeline.report.findings import Findings
 from pipeline.report.lengths import Lengths
@@ -46,12 +47,17 @@ class Headline:
 
 
 def headlines(
-    findings: Findings, pairs: Sequence[Pair], moved: Comparison | None, links: Mapping[tuple[str, str, str], str]
+    findings: Findings,
+    total: Tally,
+    pairs: Sequence[Pair],
+    moved: Comparison | None,
+    links: Mapping[tuple[str, str, str], str],
 ) -> list[Headline]:
-    """The lines, worst first. `links` lead to the examples of groups of problems."""
+    """The lines, worst first. `total` counts all documents, of which `findings` may have read some; `links` lead to the
+    examples of groups of problems."""
     groups = findings.problems.ranked()
     found = [
-        *_alarms(findings, groups, links),
+        *_alarms(total, groups, links),
         *_layers(findings, groups, links)[:MOST_LAYERS],
         *_cut(findings.lengths),
         *_fields(findings),
@@ -62,16 +68,14 @@ def headlines(
     return sorted(found, key=lambda line: (_ORDER.index(line.tone), -line.weight, line.schema, line.place))[:MOST]
 
 
-def _alarms(
-    findings: Findings, groups: Sequence[Group], links: Mapping[tuple[str, str, str], str]
-) -> Iterator[Headline]:
-    """What no document is to blame for."""
-    for name, documents in most(findings.total.alarms, PER_KIND):
+def _alarms(total: Tally, groups: Sequence[Group], links: Mapping[tuple[str, str, str], str]) -> Iterator[Headline]:
+    """What no document is to blame for, also where none of those that were read has it."""
+    for name, documents in most(total.alarms, PER_KIND):
         code, found = CODES[name], [group for group in groups if group.code == name]
         figure = Cell(whole(documents), key("alarm", name), documents)
         words = f"documents with {name}: {code.meaning}. The engine, its configuration or this program is at fault."
         schemas = sorted({group.schema for group in found})
-        schema = schemas[0] if len(schemas) == 1 else f"{len(schemas)} schemas"
+        schema = f"{len(schemas)} schemas" if len(schemas) > 1 else "".join(schemas)
         href = next((links[group.key] for group in found if group.key in links), "")
         yield Headline("alarm", code.layer, schema, figure, words, "", f"Likely cause: {code.cause}.", href, documents)
 

@@ -94,7 +94,7 @@ def _context(facts: Facts) -> dict[str, Any]:
         "documents": count("documents", manifest.documents),
         "statuses": sections.statuses(manifest.counts, manifest.documents),
         "notes": list(_notes(facts)),
-        "headlines": headlines(facts.findings, facts.pairs, facts.moved, links),
+        "headlines": headlines(facts.findings, facts.total, facts.pairs, facts.moved, links),
         "paths": sections.paths(facts.total),
         "attempts": sections.attempts(facts.findings, facts.total),
         "repairs": sections.repairs(facts.total),

@@ -202,7 +202,14 @@ def fields(name: str, found: Completeness) -> Table:
         *(("found in the document", "not found") if sought else ()),
     )
     rows = rows if sought else [row[:4] for row in rows]
-    return table(f"{name}: {whole(found.records)} records", columns, rows)
+    caption = f"{name}: {whole(found.records)} records{more_of(len(found.fields), SHOWN_FIELDS)}"
+    caption += "; further places were not counted" if found.passed_over else ""
+    return table(caption, columns, rows)
+
+
+def more_of(there: int, shown: int) -> str:
+    """That a table leaves fields out, for its caption."""
+    return f", {shown} of {whole(there)} fields are shown" if there > shown else ""
 
 
 def _field_row(name: str, place: str, counts: FieldCounts) -> Iterator[Cell]:

@@ -14,7 +14,7 @@ from pipeline.report.clipped import PARTS, ClippedFields, Mass
 from pipeline.report.cost import Cost
 from pipeline.report.findings import Findings, Slow
 from pipeline.report.problems import Group
-from pipeline.report.sections import key
+from pipeline.report.sections import key, more_of
 from pipeline.report.shown import Cell, Table, amount, count, cut, number, part, percent, seconds, table, text
 
 SHOWN_FIELDS = 40
@@ -50,7 +50,8 @@ def clipped(name: str, found: ClippedFields) -> Table:
         cells.append(count(key("clipped", name, place, "value", "tokens"), parts["value"].tokens))
         rows.append(cells)
     columns = ("field", "value", "key and punctuation", "blanks", "value tokens")
-    return table(f"{name}: clipped mass of a token, {found.answers:,} audited answers", columns, rows)
+    more = more_of(len(found.fields), SHOWN_FIELDS)
+    return table(f"{name}: clipped mass of a token, {found.answers:,} audited answers{more}", columns, rows)
 
 
 def _mass(where: str, mass: Mass) -> Cell:
@@ -88,17 +89,17 @@ def replay_command(where: str, document_id: str) -> str:
 
 def tokens(total: Tally, by_schema: Mapping[str, Tally]) -> Table:
     """Tokens in, cached, out, wasted, by schema and together."""
-    rows = [_token_row(name, by_schema[name]) for name in sorted(by_schema)] if len(by_schema) > 1 else []
+    schemas = sorted(by_schema) if len(by_schema) > 1 else []
+    rows = [[text(name, code=True), *_token_figures(name, by_schema[name])] for name in schemas]
     columns = ("schema", "prompt tokens", "of these cached", "output tokens", "wasted", "output for each valid record")
     caption = "Tokens. Wasted: output of attempts that no record is from"
-    return table(caption, columns, [*rows, _token_row("together", total)])
+    return table(caption, columns, [*rows, [text("together"), *_token_figures("together", total)]])
 
 
-def _token_row(name: str, tally: Tally) -> list[Cell]:
+def _token_figures(name: str, tally: Tally) -> list[Cell]:
     where, valid = key("tokens", name), tally.statuses["valid"]
     each = tally.output_tokens / valid if valid else None
     return [
-        text(name, code=name in tally.schemas),
         count(key(where, "prompt"), tally.prompt_tokens),
         part(key(where, "cached"), tally.cached_tokens, tally.prompt_tokens),
         count(key(where, "output"), tally.output_tokens),
@@ -183,7 +184,9 @@ def _rate(value: int, of: int) -> float:
 def changes(now: Mapping[str, Any], before: Mapping[str, Any], what: str) -> Table:
     """What two runs were made with that is not the same."""
     found = differences(now, before)
-    rows = [[text(name, code=True), _quoted(then), _quoted(this)] for name, then, this in found[:SHOWN_CHANGES]]
+    rows = [
+        [text(cut(name, 120), code=True), _quoted(then), _quoted(this)] for name, then, this in found[:SHOWN_CHANGES]
+    ]
     more = f", {len(found) - SHOWN_CHANGES} more are not shown" if len(found) > SHOWN_CHANGES else ""
     return table(f"{what}{more}", (what, "before", "now"), rows, (0, 1, 2))
 
@@ -226,4 +229,4 @@ def _counted(manifest: Manifest) -> dict[str, int]:
 
 
 def _lines(found: Mapping[str, Any]) -> list[list[Cell]]:
-    return [[text(name, code=True), _quoted(value)] for name, value in found.items()]
+    return [[text(cut(name, 120), code=True), _quoted(value)] for name, value in found.items()]

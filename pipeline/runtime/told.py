@@ -41,9 +41,8 @@ class Told:
     ) -> None:
         if error is not None:
             self._safely(self._failed, error)
-        self._log.flush()
-        self._warn(self._log.trouble())
         self._log.close()
+        self._warn(self._log.trouble())
 
     def __call__(self, event: str, value: Any) -> None:
         """Something happened: see `flow.Observer`."""

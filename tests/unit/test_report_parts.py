@@ -118,6 +118,31 @@ def test_a_document_with_thousands_of_problems_is_no_example_of_them_all() -> No
     assert all(one.attempt and not one.attempt.raw_text and len(one.problem.message) < 1000 for one in shown)
 
 
+@pytest.mark.parametrize(
+    ("record", "leaf", "place"),
+    [
+        ({"tags": ["x", "y"]}, "/tags/1", "/tags"),
+        ({"rows": [["x"], ["y"]]}, "/rows/1/0", "/rows"),
+        ({"by": {"2024": "x"}}, "/by/2024", "/by/*"),
+        ({"rows": [{"n": "x"}]}, "/rows/0/n", "/rows/*/n"),
+    ],
+)
+def test_a_leaf_counts_for_a_field_of_the_record(record: Any, leaf: str, place: str) -> None:
+    found = Completeness()
+    found.add(outcome("valid", record=record, fields=(Field(leaf, "exact"),)))
+    assert found.fields[place].matches == {"exact": 1}
+    assert all(counts.asked for counts in found.fields.values())
+
+
+def test_an_object_is_filled_where_it_is_there_and_not_only_null_where_it_is_not() -> None:
+    found = Completeness()
+    for record in ({"to": {"city": "x"}, "rows": [{"n": 1}, {}]}, {"to": {"city": "y"}}, {"to": None}, {"to": {}}, {}):
+        found.add(outcome("valid", record=record))
+    assert found.fields["/to"].states == {"filled": 2, "null": 1, "empty": 1}
+    assert found.fields["/rows/*"].states == {"filled": 1, "empty": 1}
+    assert set(found.fields) == {"/to", "/to/city", "/rows", "/rows/*", "/rows/*/n"}
+
+
 def test_completeness_tells_filled_from_empty_and_null() -> None:
     found = Completeness()
     leaf = Field("/lines/0/name", match="none")
@@ -196,13 +221,15 @@ def test_the_worst_comes_first_and_a_calm_run_says_nothing() -> None:
     rows = [row(f"g{n}") for n in range(50)]
     rows += [row(f"b{n}", status="rejected", layer=0, record_attempt=0, problems=[wrong]) for n in range(9)]
     rows += [row("e", status="rejected", layer=0, record_attempt=0, problems=[alarm])]
-    found = headlines(collect(rows, {"receipt@1": "receipt@1"}), [Pair("truncated", 50, 100, 1, 100, 1)], None, {})
+    read = collect(rows, {"receipt@1": "receipt@1"})
+    found = headlines(read, read.total, [Pair("truncated", 50, 100, 1, 100, 1)], None, {})
     assert [(line.tone, line.layer, line.place) for line in found[:2]] == [
         ("alarm", "engine", ""),
         ("bad", "schema", "/total"),
     ]
     assert any("in the run before" in line.words for line in found)
-    assert not headlines(collect([row("g")], {"receipt@1": "receipt@1"}), [], None, {})
+    calm = collect([row("g")], {"receipt@1": "receipt@1"})
+    assert not headlines(calm, calm.total, [], None, {})
 
 
 def test_ways_of_documents() -> None:

@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 
 from pipeline.job import JobConfig
-from pipeline.records import Manifest
+from pipeline.records import Manifest, Outcome
 from pipeline.report.against import differences, pairs_of, two_proportions
+from pipeline.report.clipped import ClippedFields
+from pipeline.report.completeness import MAX_FIELDS, Completeness
 from pipeline.report.cost import cost_of
+from pipeline.report.sections import SHOWN_FIELDS, fields
+from pipeline.report.sections_run import clipped
 
 
 @pytest.mark.parametrize(
@@ -58,3 +62,27 @@ def test_what_an_earlier_version_did_not_count_is_not_compared() -> None:
     assert "truncated" not in names
     assert "documents valid" in names
     assert differences({"a": 1, "b": 2}, {"b": 2, "c": 3}) == [("a", None, 1), ("c", 3, None)]
+
+
+@pytest.mark.parametrize(
+    ("there", "told"),
+    [
+        (SHOWN_FIELDS, ""),
+        (SHOWN_FIELDS + 1, f", {SHOWN_FIELDS} of {SHOWN_FIELDS + 1} fields are shown"),
+        (MAX_FIELDS + 1, f", {SHOWN_FIELDS} of {MAX_FIELDS} fields are shown; further places were not counted"),
+    ],
+)
+def test_a_table_says_which_fields_it_leaves_out(there: int, told: str) -> None:
+    record = {f"f{number}": 1 for number in range(there)}
+    found = Completeness()
+    found.add(Outcome("d", "s", "a@1", "valid", 1, record))
+    table = fields("a@1", found)
+    assert table.caption == f"a@1: 1 records{told}"
+    assert len(table.rows) == min(there, SHOWN_FIELDS)
+
+
+def test_so_does_that_of_clipped_mass() -> None:
+    found = ClippedFields()
+    place = {"part": "value", "tokens": 1, "mass": 0.5, "highest": 0.5}
+    found.add({"audit": "done", "clipped": [{"pointer": f"/f{number}", **place} for number in range(50)]})
+    assert clipped("a@1", found).caption.endswith("40 of 50 fields are shown")

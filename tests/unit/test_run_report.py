@@ -175,3 +175,25 @@ def test_a_report_that_cannot_be_made_is_told_and_takes_nothing_from_the_run(
     assert "the run is committed, but its report was not written" in told
     assert f"gristmill report {run}" in told
     assert not (run / "report.html").exists()
+
+
+def test_a_schema_that_a_row_made_up_takes_a_line_and_no_more(committed: Make, tmp_path: Path) -> None:
+    rows = [
+        {"id": f"d{n}", "text": "Ann & Co", "kind": f"{'x' * 50_000}{n}" if n % 2 else "receipt@1"} for n in range(8)
+    ]
+    told = {"path": str(tmp_path / "in.jsonl"), "schema_column": "kind"}
+    page = page_of(committed({row["id"]: Answers(GOOD) for row in rows}, rows, input=told))
+    assert len(page) < 500_000
+    shown = figures_of(page)
+    assert len({name for name in shown if name.startswith("layer|xxx") and name.endswith("|documents")}) == 4
+
+
+def test_an_alarm_is_told_whichever_documents_are_read(committed: Make) -> None:
+    rows = {f"d{n}": Answers(GOOD) for n in range(12)}
+    for alarming in ("d0", "d5", "d11"):
+        found = {**rows, alarming: Answers(completion("", "error", error="engine_failed"))}
+        units = {"kind": "local", "unit_documents": 2}
+        run = committed(found, placement=units, slot=alarming, retry={"max_attempts": 1, **PATIENT})
+        shown = figures_of(page_of(run, most=2))
+        assert shown["read"][0] < len(rows)
+        assert shown["alarm|engine_error"] == (1, None)

@@ -83,6 +83,10 @@ class Log:
         except Full:
             return False
         self._late = None if done.wait(seconds) else done
+        if self._late is not None:
+            words = f"events are late, lost if the process ends before (the work goes on): {self._origin['process']}"
+            with self._lock:
+                self._told = self._told or words
         return self._late is None
 
     def close(self) -> None:
@@ -93,7 +97,7 @@ class Log:
             self._ended.set()
 
     def trouble(self) -> str:
-        """Why events are lost, once for each time that this begins; "" if they are not, or it was told."""
+        """Why events are lost or late, once for each time that this begins; "" if they are not, or it was told."""
         with self._lock:
             told, self._told = self._told, ""
         return told

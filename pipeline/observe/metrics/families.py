@@ -9,19 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from itertools import chain
+from typing import get_args
 
 from pipeline.observe.buckets import ANSWER_TOKENS, DOCUMENT_ANSWERS, GENERATION_MS, QUEUE_MS, Histogram, histogram
 from pipeline.observe.metrics.catalogue import METRICS
 from pipeline.observe.metrics.labels import TOGETHER
 from pipeline.observe.metrics.numbers import Numbers, RunState
 from pipeline.observe.tally import Tally
-from pipeline.records import STATUSES
+from pipeline.records import STATUSES, Match
 from pipeline.steps.codes import CODES
 
 Value = float | Histogram
 
 ALARMS = tuple(name for name, code in CODES.items() if code.alarm)
 """Codes whose series are there from the start: an alert sees the first one."""
+
+MATCHES = tuple(match for match in get_args(Match) if match)
+"""Where anything was looked for, each of these has its series: a share of what is not there is no gap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,7 @@ def _quality(tally: Tally, label: str) -> _Found:
         yield "gristmill_left_violations_total", (site,), count
     for state, count in sorted(tally.required.items()):
         yield "gristmill_required_values_total", (state,), count
-    for match, count in sorted(tally.matches.items()):
+    for match, count in sorted({**(dict.fromkeys(MATCHES, 0) if tally.matches else {}), **tally.matches}.items()):
         yield "gristmill_values_total", (match,), count
     yield from _clipped(tally)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pipeline.observe.metrics.labels import TOGETHER, SchemaLabels
+from pipeline.observe.metrics.labels import SchemaLabels
 from pipeline.observe.tally import Tally
 
 Speeds = Mapping[str, Mapping[str, float]]
@@ -56,13 +56,18 @@ class Numbers:
     http: Mapping[int, int] | None = None
 
 
+def by_label(labels: SchemaLabels, schemas: Mapping[str, Tally]) -> dict[str, Tally]:
+    """Tallies by schema as tallies by label. A row may name `inline` or `other` as its schema: that is `unknown`."""
+    found: dict[str, Tally] = {}
+    for schema, one in schemas.items():
+        found.setdefault(labels.of(schema), Tally()).merge(one)
+    return found
+
+
 def numbers_of(
     job: str, labels: SchemaLabels, tallies: Mapping[str, Tally], speeds: Speeds, run: RunState | None = None
 ) -> Numbers:
-    """The numbers of tallies by schema or by label. Schemas with a label of their own are there although nothing was
-    counted yet, so that the first of something is seen as an increase from 0."""
-    found = {name: Tally() for name in labels.own}
-    for schema, one in tallies.items():
-        label = schema if schema in TOGETHER else labels.of(schema)
-        found.setdefault(label, Tally()).merge(one)
+    """The numbers of tallies by label. Schemas with a label of their own are there although nothing was counted yet, so
+    that the first of something is seen as an increase from 0."""
+    found = {name: Tally() for name in labels.own} | dict(tallies)
     return Numbers(job, found, {name: speeds[name] for name in labels.own if name in speeds}, run)

@@ -13,7 +13,7 @@ from typing import Any
 
 from pipeline.observe.metrics.families import families_of
 from pipeline.observe.metrics.labels import SchemaLabels
-from pipeline.observe.metrics.numbers import Info, RunState, Speeds, numbers_of
+from pipeline.observe.metrics.numbers import Info, RunState, Speeds, by_label, numbers_of
 from pipeline.observe.metrics.text import text_of
 from pipeline.records import Manifest
 from pipeline.runtime.output.gather import Gathered
@@ -46,7 +46,8 @@ def metrics_text(
         info=info,
     )
     labels = SchemaLabels.of_run(documents, manifest.schemas)
-    return text_of(families_of(numbers_of(manifest.job, labels, gathered.by_schema, speeds, state)))
+    tallies = by_label(labels, gathered.by_schema)
+    return text_of(families_of(numbers_of(manifest.job, labels, tallies, speeds, state)))
 
 
 def write_metrics(

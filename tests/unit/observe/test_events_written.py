@@ -95,6 +95,8 @@ def test_who_waited_for_a_disk_in_vain_is_not_made_to_wait_again(tmp_path: Path)
     log.write("run_started")
     assert not log.flush(0.01)
     assert not log.flush(float("inf"))  # it would not come back
+    assert "late" in log.trouble()  # it is said, and once
+    assert log.trouble() == ""
     go.set()
     while not log.flush():
         time.sleep(0.01)

@@ -22,7 +22,7 @@ from pipeline.observe.buckets import DOCUMENT_ANSWERS, QUEUE_MS, histogram, put
 from pipeline.observe.metrics.catalogue import METRICS, OF_JOB
 from pipeline.observe.metrics.families import families_of
 from pipeline.observe.metrics.labels import INLINE, MOST, NONE, OTHER, TOGETHER, UNKNOWN, SchemaLabels
-from pipeline.observe.metrics.numbers import Info, Numbers, RunState, numbers_of
+from pipeline.observe.metrics.numbers import Info, Numbers, RunState, by_label, numbers_of
 from pipeline.observe.metrics.page import PAGE, page
 from pipeline.observe.metrics.server import MetricsServer
 from pipeline.observe.metrics.text import text_of
@@ -122,7 +122,7 @@ def test_a_thousand_schemas_have_few_labels_and_no_count_is_lost() -> None:
     chosen = SchemaLabels(counts, names)
     one = some_tally()
     tallies = dict.fromkeys([*names, "made up in a row", ""], one)
-    numbers = numbers_of("job", chosen, tallies, {name: {"compile": 1.0} for name in names})
+    numbers = numbers_of("job", chosen, by_label(chosen, tallies), {name: {"compile": 1.0} for name in names})
     assert set(numbers.schemas) == {*names[:MOST], OTHER, UNKNOWN, NONE}
     families = families_of(numbers)
     alone = families_of(numbers_of("job", labels("a@1"), {"a@1": one}, {"a@1": {"compile": 1.0}}))
@@ -144,7 +144,7 @@ def test_a_schema_keeps_its_label_whatever_comes() -> None:
         total.setdefault(schema, Tally()).add(extracted_once())
         now = {
             one.labels: one.value
-            for one in families_of(numbers_of("job", chosen, total, {}))["gristmill_documents_total"]
+            for one in families_of(numbers_of("job", chosen, by_label(chosen, total), {}))["gristmill_documents_total"]
         }
         assert all(now[key] >= value for key, value in before.items())  # type: ignore[operator]
         before = now  # type: ignore[assignment]
@@ -173,7 +173,8 @@ def test_a_thousand_documents_with_errors_of_their_own_add_no_series() -> None:
         )
 
     def series(tallies: dict[str, Tally]) -> set[tuple[str, ...]]:
-        families = families_of(numbers_of("job", labels("receipt@1"), tallies, {}))
+        chosen = labels("receipt@1")
+        families = families_of(numbers_of("job", chosen, by_label(chosen, tallies), {}))
         return {(name, *one.labels) for name, ones in families.items() for one in ones}
 
     first = series({"free text 0": add_to(Tally(), spoilt(0))})

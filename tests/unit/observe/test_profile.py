@@ -7,8 +7,11 @@ import sys
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipeline.observe.profile import MAX_FIELDS, MAX_LABEL, MAX_VALUES, Profile, profile_of
+from pipeline.observe.shift import compare
 from pipeline.observe.spread import MAX_BINS, MAX_CHARACTERS, MAX_TEXTS, Spread, cut
 
 
@@ -161,3 +164,23 @@ def test_quantiles_are_those_of_the_numbers() -> None:
         spread.add(n)
     assert len(spread.counts) <= MAX_BINS
     assert [spread.quantile(share) for share in (0.1, 0.5, 0.9)] == pytest.approx([1000, 5000, 9000], rel=0.01)
+
+
+KEYS = st.sampled_from(["*", "~*", "0", "", "/", "~", "a", "a/*"])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 3) | st.sampled_from(["", " ", "x", "y"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=8,
+)
+RECORDS = st.lists(st.dictionaries(KEYS, VALUES, max_size=3), max_size=12)
+
+
+@given(RECORDS, RECORDS)
+def test_whatever_keys_a_model_makes_up_counts_are_counts_and_can_be_compared(one: list[Any], other: list[Any]) -> None:
+    before, now = profile_of("s@1", numbered(one * 8)), profile_of("s@1", numbered(other * 8))
+    for profile in (before, now):
+        for pointer in profile.fields.keys() | before.fields.keys() | now.fields.keys():
+            assert profile.absent(pointer) >= 0
+    for found in compare({"s@1": before}, {"s@1": now}).findings:
+        assert 0 <= found.p <= 1
+        assert 0 <= found.distance <= 1 + 1e-9

@@ -234,3 +234,11 @@ def test_array_indexes_share_a_place() -> None:
     problems = tuple(Problem("schema_violation", f"/lines/{number}/2024x/7") for number in range(5))
     total = tally([Outcome("d", "", "s@1", "rejected", 0, None, problems)])
     assert dict(total.pointers) == {"s@1 /lines/*/2024x/* schema_violation": 1}
+
+
+@given(st.floats(), st.floats())
+def test_a_time_that_is_none_ends_nothing(seconds: float, queue: float) -> None:
+    outcome = extracted(Answers(completion(GOOD, seconds=seconds, queue_seconds=queue)))
+    counted = tally([outcome])
+    assert counted.generation_ms["sum"] >= 0 and counted.queue_ms["sum"] >= 0
+    assert Tally.from_json(json.loads(json.dumps(counted.to_json()))) == counted
