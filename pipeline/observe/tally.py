@@ -5,7 +5,6 @@ Rates are kept apart on purpose: each has its own denominator, and none is a "su
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -33,6 +32,9 @@ from pipeline.steps.codes import CODES
 
 REFUSALS = frozenset({"prompt_too_long", "schema_refused", "recording_missing", "recording_stale"})
 """`error` of attempts in which no engine decoded anything."""
+
+MAX_SECONDS = 1e9
+"""Longer than any request; what is said to have taken longer is no time."""
 
 MAX_POINTERS = 200
 """How many distinct (schema, code, pointer) are kept; the rarest go first, into the key `other`."""
@@ -211,7 +213,7 @@ def tally(outcomes: Iterable[Outcome], plans: Mapping[str, DecodingPlan] | None 
 
 def _milliseconds(seconds: float) -> int:
     """0 for what is no time: an engine or a recording may say anything, and a count must not end a job."""
-    return round(seconds * 1000) if 0 <= seconds < math.inf else 0
+    return round(seconds * 1000) if 0 <= seconds < MAX_SECONDS else 0
 
 
 def _most(counts: Counter[str]) -> Counter[str]:

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support import GOOD, Answers, completion, document, extracted
 
@@ -237,6 +237,7 @@ def test_array_indexes_share_a_place() -> None:
 
 
 @given(st.floats(), st.floats())
+@example(0.0, 1.7e305)
 def test_a_time_that_is_none_ends_nothing(seconds: float, queue: float) -> None:
     outcome = extracted(Answers(completion(GOOD, seconds=seconds, queue_seconds=queue)))
     counted = tally([outcome])
