@@ -96,7 +96,7 @@ async def test_an_enum_that_lacks_what_the_model_wants_shows_at_its_field(engine
         )
 
     enough, tight = await asyncio.gather(lost("red", "green", "blue"), lost("red", "blue"))
-    assert tight > 0.8 and tight > 2 * enough, (tight, enough)
+    assert tight - enough > 0.4, (tight, enough)
 
 
 async def test_an_audit_changes_no_outcome(engine: VllmEngine) -> None:

@@ -121,9 +121,10 @@ def prometheus(tmp_path: Path, port: int) -> Iterator[Prometheus]:
 
 
 def watched(documents: list[dict[str, Any]], make_job: MakeJob, port: int, logs: Path, after: Any) -> Manifest:
-    """Run a job that takes some seconds, many of whose answers are cut; `after` is called while it is served."""
+    """Run a job, many of whose answers are cut; `after` is called while it is served. It takes several times as long as
+    passes between two exports (5 s), so that the first sight of a counter is not the last."""
     rows = [row for row in documents if row["schema"] == SCHEMA][:120]
-    engine = {"token_seconds": 0.01, "max_num_seqs": 8, "faults": [{"kind": "truncate", "share": 0.3}]}
+    engine = {"token_seconds": 0.025, "max_num_seqs": 8, "faults": [{"kind": "truncate", "share": 0.3}]}
     events = {"path": str(logs)}
     job = make_job(rows, "watched", engine=engine, placement={"unit_documents": 20}, events=events)
     told: list[str] = []
