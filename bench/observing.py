@@ -52,7 +52,7 @@ class Case:
 
 CASES = (
     Case("sampler", {"engine": "sampler", "backend": "guidance", "max_num_seqs": 32, "seed": 7}, 2400, 5),
-    Case("vllm", load_engine(ROOT / "serve_configs/cpu_embedded_guidance.yaml").model_dump(), 160, 4),
+    Case("vllm", load_engine(ROOT / "serve_configs/cpu_embedded_guidance.yaml").model_dump(), 60, 3),
 )
 
 

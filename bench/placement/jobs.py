@@ -32,7 +32,7 @@ CASES = (
     Case("sampler-1", {**SAMPLER, "token_seconds": 0.05}, 1, 480),
     Case("sampler-2", {**SAMPLER, "token_seconds": 0.05}, 2, 960),
     Case("sampler-cpu", {**SAMPLER, "token_seconds": 0.0}, 1, 3000),
-    Case("vllm-1", load_engine(ROOT / "serve_configs/cpu_embedded_guidance.yaml").model_dump(), 1, 96),
+    Case("vllm-1", load_engine(ROOT / "serve_configs/cpu_embedded_guidance.yaml").model_dump(), 1, 48),
 )
 
 
