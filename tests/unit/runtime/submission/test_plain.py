@@ -41,7 +41,7 @@ def option(words: list[str], name: str) -> str:
 REQUEST = Request(
     id="nightly-1-2",
     entrypoint="gristmill run 'jobs/a b.yaml'",
-    working_dir="/work/it's here",
+    working_dir="/srv/it's here",
     excludes=("*.bin", 'a "quoted" $HOME'),
     env={"RAY_JOB_STOP_WAIT_TIME_S": "60"},
     metadata={"gristmill_job": "nightly", "gristmill_output": "s3://bucket/o'ut"},
