@@ -154,7 +154,8 @@ def test_prometheus_sees_a_run_while_it_runs_and_its_alerts_fire(
     assert len(seen) > 1, "it was scraped only at its end"
     names = {one["metric"]["__name__"] for one in prometheus.ask('{__name__=~".*gristmill.*", instance!=""}')}
     assert not [name for name in names if not name.startswith("gristmill_")]
-    assert {one["metric"]["job"] for one in prometheus.ask("last_over_time(gristmill_run_units[5m])")} == {"watched"}
+    units = prometheus.ask(f'last_over_time(gristmill_run_units{{instance="{prometheus.run}"}}[5m])')
+    assert {one["metric"]["job"] for one in units} == {"watched"}
     through_ray = prometheus.ask(f'gristmill_documents_total{{instance="{prometheus.ray}"}}[5m]')
     own = {"__name__", "job", "schema", "status", "instance"}
     assert {label for one in through_ray for label in one["metric"]} == own | {"WorkerId"}
