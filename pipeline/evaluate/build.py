@@ -32,6 +32,7 @@ MAX_TOLD = 5000
 MAX_FIELDS = 500
 MAX_SLICES = 50
 """Values of one kind of slice that are told apart."""
+MAX_PAIRS = 5
 OTHER, UNKNOWN = "(other)", "(unknown)"
 _DUPLICATE = "duplicate_id"
 
@@ -113,6 +114,7 @@ class _Judging:
         self.mistakes = Mistakes()
         self.texts = Texts(run.store)
         self.documents: Counter[str] = Counter()
+        self.elsewhere: Counter[str] = Counter()
         self.told = min(1.0, MAX_TOLD / max(1, kept.counts["rows"]))
         self.few = {"field": _Few(MAX_FIELDS), "schema": _Few(MAX_SLICES)}
 
@@ -127,6 +129,7 @@ class _Judging:
             gold = self.kept.take(outcome.document_id, outcome.schema)
             if gold is None:
                 self.documents["without_gold"] += 1
+                self.elsewhere.update(f"{outcome.schema} {one}" for one in self.kept.schemas(outcome.document_id))
                 continue
             self._judge(gold, outcome.schema, outcome, self.texts.of(row))
 
@@ -157,7 +160,7 @@ class _Judging:
         judged = Judged(gold, shown, dataclasses.replace(matched, fields=fields), outcome, text)
         self.documents["in_order"] += matched.in_order > 0
         self.documents["left_out_leaves"] += matched.left_out
-        self.boot.add(f"{gold.id}\0{gold.schema or schema}", contributions(judged, self._slices(gold, text)))
+        self.boot.add(gold.id, contributions(judged, self._slices(gold, text)))
         self.mistakes.add(judged)
 
     def _fault(self, gold: GoldRow, schema: str) -> str | None:
@@ -226,6 +229,11 @@ class _Judging:
             notes.append(f"in {documents['in_order']} documents a list was too long to be aligned: compared in order")
         if documents["left_out_leaves"]:
             notes.append(f"{documents['left_out_leaves']} values beyond what is judged of one record count as mistakes")
+        for pair, count in self.elsewhere.most_common(MAX_PAIRS):
+            ours, _, theirs = pair.partition(" ")
+            notes.append(
+                f"{count} documents were extracted as {ours} and have gold of {theirs}: not held against each other"
+            )
         if self.texts.failure:
             notes.append(f"texts of documents cannot be read again: {self.texts.failure}")
         if self.mistakes.left_out:
