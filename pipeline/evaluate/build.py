@@ -13,7 +13,7 @@ from pipeline.errors import InputError
 from pipeline.evaluate.bodies import bodies_of, run_of
 from pipeline.evaluate.calibration import Calibration, calibration_of
 from pipeline.evaluate.gold import GoldConfig, GoldRow, fault_of, read_gold, without_nulls
-from pipeline.evaluate.intervals import FEW, RESAMPLES, Bootstrap, Rate, Slice
+from pipeline.evaluate.intervals import RESAMPLES, Bootstrap, Rate, Slice
 from pipeline.evaluate.judged import ALL, Judged, contributions, length_of
 from pipeline.evaluate.kept import KeptGold
 from pipeline.evaluate.match import match, match_nothing
@@ -96,8 +96,6 @@ def evaluate(asked: Asked) -> Evaluation:
     notes: list[str] = []
     names = sorted({*run.manifest.schemas, *(file["schema"] for file in run.files)} - {"none"})
     bodies = bodies_of(run, asked.schemas or schemas, names, notes)
-    if run.manifest.incremental:
-        notes.append("the run is incremental: documents that only earlier runs hold count as unextracted")
     with KeptGold() as kept:
         kept.fill(read_gold(asked.gold))
         judging = _Judging(asked, run, bodies, kept)
@@ -221,10 +219,8 @@ class _Judging:
 
     def _notes(self) -> list[str]:
         notes, documents = [], self.documents
-        if self.boot.documents < FEW:
-            notes.append(
-                f"{self.boot.documents} documents are few: bootstrap intervals of less than {FEW} are too narrow"
-            )
+        if self.run.manifest.incremental and self.boot.sums((ALL, "unextracted"))[0]:
+            notes.append("the run is incremental: documents that only earlier runs hold count as unextracted")
         if documents["in_order"]:
             notes.append(f"in {documents['in_order']} documents a list was too long to be aligned: compared in order")
         if documents["left_out_leaves"]:
