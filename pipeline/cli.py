@@ -12,6 +12,7 @@ from pipeline import (
     __version__,
     commands,
     commands_drift,
+    commands_evaluate,
     commands_plan,
     commands_probe,
     commands_render,
@@ -73,6 +74,7 @@ app.command("probe")(commands_probe.run)
 app.command("report")(commands_report.run)
 app.command("render")(commands_render.run)
 app.command("drift")(commands_drift.run)
+app.command("evaluate")(commands_evaluate.run)
 app.command("submit")(commands_submit.run)
 app.command("status")(commands_submitted.status)
 app.command("cancel")(commands_submitted.cancel)
