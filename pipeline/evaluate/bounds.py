@@ -54,6 +54,7 @@ def lowest(documents: int, up: int, down: int, alpha: float) -> float:
     return low
 
 
+@lru_cache(maxsize=50_000)
 def share_bounds(part: int, whole: int, alpha: float) -> tuple[float, float]:
     """Clopper and Pearson's exact bounds of a share, each at level 1 - alpha, one-sided."""
     if not whole:
