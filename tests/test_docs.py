@@ -52,6 +52,7 @@ COMMANDS = (
     "replay",
     "drift",
     "compare",
+    "evaluate",
     "render",
     "report",
     "submit",
