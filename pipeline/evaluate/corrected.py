@@ -1,4 +1,4 @@
-"""Testing: from differences of pairs to measures with a chance each, corrected for all of them together.
+"""Corrected: from differences of pairs to measures with a chance each, corrected for all of them together.
 
 Alpha is shared by weight (`SHARES_OF_ALPHA`), so that a hundred fields do not drown a dozen rates; what one part does
 not need, as its tests are decided, goes to the others (weighted Holm).
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from pipeline.evaluate.comparison import Group, Measure
 from pipeline.evaluate.fieldwise import MAX_VALUES, FieldPairs, SchemaPairs
-from pipeline.evaluate.signs import least_p, sign_test, signed_ranks, tested, weighted_holm
+from pipeline.evaluate.signs import least_p, sign_test, signed_ranks, weighted_holm, worth_testing
 from pipeline.observe.shift import Comparison, Finding, Verdict
 
 SHARES_OF_ALPHA: Mapping[str, float] = {"rates": 0.5, "fields": 0.4, "shifts": 0.1}
@@ -100,7 +100,7 @@ def corrected(
     groups = {"rates": rates, "fields": fields}
     parts: dict[str, list[bool]] = {}
     for name, some in groups.items():
-        parts[name] = tested([least_p(one.up + one.down) for one in some], alpha * SHARES_OF_ALPHA[name])
+        parts[name] = worth_testing([least_p(one.up + one.down) for one in some], alpha * SHARES_OF_ALPHA[name])
     open_shifts = [one for one in shifts.findings if one.statistic]
     kept = {
         name: [one.p for one, is_open in zip(some, parts[name], strict=True) if is_open]
