@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline.jobgate import GateConfig
 from pipeline.observe.visible import console_on, visible
+
+if TYPE_CHECKING:
+    from pipeline.evaluate.comparison import RunComparison
+    from pipeline.evaluate.gate import Gated
 
 LOG_WIDTH = 140
 NOT_PROMOTED = 9
@@ -69,24 +73,25 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     config = GoldConfig(gold, gold_id, gold_record) if gold is not None else None
     found = compare_paths((a, b), alpha=judged_by.alpha, most=documents, gold=config, schemas=schemas)
     gated = gate(found, judged_by)
-    if output is not None:
-        from pipeline.evaluate.comparison_page import write_page
+    _show(found, gated, output, everything=everything, as_json=as_json)
+    raise typer.Exit(NOT_PROMOTED if strict and gated.decision != "promote" else 0)
 
+
+def _show(found: RunComparison, gated: Gated, output: Path | None, *, everything: bool, as_json: bool) -> None:
+    from pipeline.evaluate.comparison_page import write_page
+    from pipeline.evaluate.comparison_text import as_document, rendered
+
+    if output is not None:
         write_page(found, gated, output)
     if as_json:
-        from pipeline.evaluate.comparison_text import as_document
-
         # ASCII, so that no character of a record acts on a terminal; DEL is the one control that JSON lets through.
         text = json.dumps(as_document(found, gated), indent=1, ensure_ascii=True)
         typer.echo(text.replace("\x7f", "\\u007f"))
-    else:
-        from pipeline.evaluate.comparison_text import rendered
-
-        console = console_on()
-        if not console.is_terminal and "COLUMNS" not in os.environ:
-            console.width = LOG_WIDTH
-        for part in rendered(found, gated, everything=everything):
-            console.print(part)
-        if output is not None:
-            console.print(f"page  {visible(os.fspath(output))}", soft_wrap=True)
-    raise typer.Exit(NOT_PROMOTED if strict and gated.decision != "promote" else 0)
+        return
+    console = console_on()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = LOG_WIDTH
+    for part in rendered(found, gated, everything=everything):
+        console.print(part)
+    if output is not None:
+        console.print(f"page  {visible(os.fspath(output))}", soft_wrap=True)
