@@ -163,7 +163,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--work", type=Path, required=True, help="folder of the arms' outcomes; a part run goes on")
     parser.add_argument("--engine", type=Path, default=ENGINE)
     parser.add_argument("--other", type=Path, help="engine of the arm `other model`, which is left out without it")
-    parser.add_argument("--documents", type=int, default=150)
+    parser.add_argument("--documents", type=int, default=80)
     parser.add_argument("--seconds", type=float, default=240, help="collect: begin no further arm after so long")
     parser.add_argument("--rounds", type=int, default=100, help="none: that many more")
     parser.add_argument("--plants", nargs="+", choices=PLANTS, default=PLANTS, help="planted: only these")

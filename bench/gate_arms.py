@@ -39,7 +39,6 @@ POOR = "Write a record."
 MAX_TOKENS, SHORT = 96, 40
 TEMPERATURE = 0.7
 SEEDS = (0, 100, 200, 300)
-"""Far apart: a later attempt's seed is the next one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ def arms(common: str) -> list[Arm]:
         Arm("other model", seed, same, other=True),
     )
     assert tuple(arm.name for arm in planted) == PLANTS
-    return [*base, *planted]
+    return [*base[:2], *planted, *base[2:]]  # two seeds are enough to begin with
 
 
 def plan_of(arm: Arm, shown: Sequence[Example], backend: str) -> DecodingPlan:
@@ -151,7 +150,7 @@ def missing(folder: Path) -> list[str]:
 
 async def _run(engine: Engine, arm: Arm, plan: DecodingPlan, texts: Sequence[Document], path: Path) -> None:
     config = ExtractConfig.model_validate(
-        {"sampling": {**arm.sampling, "seed": arm.seed}, "retry": {"max_attempts": 2}, "policy": {"ground": "observe"}}
+        {"sampling": {**arm.sampling, "seed": arm.seed}, "retry": {"max_attempts": 1}, "policy": {"ground": "observe"}}
     )
     room = asyncio.Semaphore(64)
 
