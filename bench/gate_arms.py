@@ -55,7 +55,7 @@ class Arm:
     other: bool = False
 
 
-PLANTS = ("constraint off", "enum dropped", "order reversed", "worse prompt", "short budget", "other model")
+PLANTS = ("worse prompt", "order reversed", "constraint off", "enum dropped", "short budget", "other model")
 
 
 def arms(common: str) -> list[Arm]:
@@ -64,10 +64,10 @@ def arms(common: str) -> list[Arm]:
     base = [Arm(f"base {number}", seed, same) for number, seed in enumerate(SEEDS)]
     seed = 400
     planted = (
+        Arm("worse prompt", seed, same, instructions=POOR, examples=0),
+        Arm("order reversed", seed, same, backwards=True),
         Arm("constraint off", seed, {**same, "constrained": False}),
         Arm("enum dropped", seed, same, kinds=tuple(kind for kind in KINDS if kind != common)),
-        Arm("order reversed", seed, same, backwards=True),
-        Arm("worse prompt", seed, same, instructions=POOR, examples=0),
         Arm("short budget", seed, {**same, "max_tokens": SHORT}),
         Arm("other model", seed, same, other=True),
     )
