@@ -1,9 +1,9 @@
 """The gate: whether run B may take the place of run A, by the rules of a job (docs/compare.md).
 
 A rule is judged by confidence bounds, not by the estimate: *kept* if B is no worse than the margin at level
-1 - alpha, *broken* if B is worse than the margin at level 1 - alpha / 2 / rules, so that a single false alarm of all
-rules and tests together is as rare as alpha. B is promoted only if every rule is kept, so the chance of promoting one that breaks a margin is at most
-alpha without a correction (R. Berger, 1982: an intersection-union test).
+1 - alpha, *broken* if B is worse than the margin at level 1 - alpha / 2 / rules, so that a false alarm of any rule or
+test is as rare as alpha. B is promoted only if every rule is kept, so the chance of promoting one that breaks a margin
+is at most alpha without a correction (R. Berger, 1982: an intersection-union test).
 """
 
 from __future__ import annotations
