@@ -5,8 +5,8 @@
     python -m bench.gate planted --work DIR --rounds 100 --json bench/results/gate.json
 
 `collect` extracts real documents under several seeds, and with one thing made worse at a time (`gate_arms.py`). `none`
-and `planted` need no model: a round draws documents with replacement, and for each a side A and a side B: two different
-seeds of the job as it is, or, on a share of the documents, B of the arm that is worse. Documents are compared and gated
+and `planted` need no model: a round draws documents, and for each a side A and a side B: two different seeds of the job
+as it is, or, on a share of the documents, B of the arm that is worse. Documents are compared and gated
 as by the command. Bounds of shares are exact (Clopper and Pearson).
 """
 
@@ -38,9 +38,9 @@ from pipeline.jobgate import GateConfig
 ROOT = Path(__file__).parent.parent
 ENGINE = ROOT / "serve_configs" / "cpu_embedded.yaml"
 SEED = 9_000
-SIZES = (50, 200, 800)
-DRAWN = (50, 100, 200, 400, 800)
-SHARES = (1.0, 0.3, 0.1)
+SIZES = (50, 200)
+DRAWN = (50, 100, 200)
+SHARES = (1.0, 0.3)
 STOP = 0.98
 """Power from which no more documents are tried."""
 GATED = 200
@@ -52,11 +52,12 @@ Pools = Mapping[str, Mapping[str, Seen]]
 
 
 def drawn(found: Pools, plant: str, share: float, size: int, generator: random.Random) -> Iterator[Pair]:
-    """A round's pairs; each draw of a document is a document of its own."""
+    """A round's pairs: every document once before any comes again. An arm that is worse is one sample of so many
+    documents; drawn more often than that, what is chance in it would look like an effect."""
     base = [name for name in found if name.startswith("base")]
     ids = sorted(set.intersection(*(set(pool) for pool in found.values())))
-    for number in range(size):
-        document = generator.choice(ids)
+    dealt = [document for _ in range(0, size, len(ids)) for document in generator.sample(ids, len(ids))]
+    for number, document in enumerate(dealt[:size]):
         one, two = generator.sample(base, 2)
         if plant and generator.random() < share:
             two = plant
@@ -177,7 +178,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--work", type=Path, required=True, help="folder of the arms' outcomes; a part run goes on")
     parser.add_argument("--engine", type=Path, default=ENGINE)
     parser.add_argument("--other", type=Path, help="engine of the arm `other model`, which is left out without it")
-    parser.add_argument("--documents", type=int, default=80)
+    parser.add_argument("--documents", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=240, help="collect: begin no further arm after so long")
     parser.add_argument("--rounds", type=int, default=100, help="none: that many more")
     parser.add_argument("--plants", nargs="+", choices=PLANTS, default=PLANTS, help="planted: only these")
