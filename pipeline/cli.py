@@ -11,6 +11,7 @@ from rich.table import Table
 from pipeline import (
     __version__,
     commands,
+    commands_compare,
     commands_drift,
     commands_evaluate,
     commands_plan,
@@ -74,6 +75,7 @@ app.command("probe")(commands_probe.run)
 app.command("report")(commands_report.run)
 app.command("render")(commands_render.run)
 app.command("drift")(commands_drift.run)
+app.command("compare")(commands_compare.run)
 app.command("evaluate")(commands_evaluate.run)
 app.command("submit")(commands_submit.run)
 app.command("status")(commands_submitted.status)
