@@ -85,8 +85,8 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class FieldDiff:
-    """One field (`pointer`, `*` for any item) over pairs in which at least one run has a record: in how many it is the
-    `same`, another value (`changed`), only in B (`appeared`), only in A (`vanished`); what neither has is left out."""
+    """One field (`pointer`, `*` for any item) over the `documents` of a schema of which both runs have a record: in how
+    many it is the `same`, another value (`changed`), only in B (`appeared`), only in A (`vanished`)."""
 
     schema: str
     pointer: str
@@ -98,6 +98,7 @@ class FieldDiff:
 
     @property
     def differ(self) -> int:
+        """In how many documents it is not the same."""
         return self.changed + self.appeared + self.vanished
 
 
