@@ -87,7 +87,7 @@ def build_all(job: WorkConfig, backend: str) -> Engine:
         engine = next((engine for known, engine in built if known == wanted), None)
         if engine is None:
             try:
-                engine = build(wanted)
+                engine = build(wanted, constrained=job.sampling.constrained)
             except GristmillError as error:
                 if name:
                     error.message = f"engines.{name}: {error.message}"

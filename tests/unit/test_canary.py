@@ -1,0 +1,208 @@
+"""A candidate without Ray: its job, its documents, its verdict, and that the run it is held against stays as it is."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import replay_runs
+import yaml
+from support import GOOD, Answers, completion
+
+from pipeline.canary import VERDICT, candidate_of, try_candidate
+from pipeline.compile.plans import plans_of
+from pipeline.errors import InputError, JobFileError, OutputError
+from pipeline.job import JobConfig
+from pipeline.jobfile import load_job, relative_paths
+from pipeline.runtime.input import read_unit
+from pipeline.runtime.output.commit import open_run, read_manifest
+from pipeline.runtime.output.identity import identity_of
+from pipeline.runtime.output.write import write_unit
+from pipeline.runtime.sampled import Sample, Sampled
+from pipeline.runtime.store import Store, open_store
+
+IDS = [f"d{n}" for n in range(60)]
+WELL, BADLY = completion(GOOD, constrained=True), completion('{"vendor": "Ann", "tot', "length", constrained=True)
+
+
+def quiet(_event: str, _value: object) -> None: ...
+
+
+def job_of(tmp_path: Path, **canary: Any) -> JobConfig:
+    """A job whose main run is committed: 60 good records."""
+    tape = {"engine": "recorded", "recording": str(tmp_path / "tape")}
+    job = {"engines": {"next": {**tape, "recording": str(tmp_path / "next")}}, "retry": {"max_attempts": 1}}
+    job["canary"] = {"engine": "next", "share": 0.5, **canary}
+    run = replay_runs.commit(tmp_path, {key: Answers(WELL) for key in IDS}, engine=tape, **job)
+    assert read_manifest(open_store(str(run)))
+    base = {"name": "t", "input": {"path": str(tmp_path / "in.jsonl"), "schema": "receipt@1"}}
+    base |= {"output": str(tmp_path / "out"), "schemas": str(tmp_path / "schemas"), "sampling": {"max_tokens": 120}}
+    return JobConfig.model_validate({**base, "engine": tape, **job})
+
+
+def main_run(job: JobConfig) -> Store:
+    (folder,) = Path(job.output).glob("run=*")
+    return open_store(str(folder))
+
+
+def commit_candidate(job: JobConfig, answer: Any) -> Path:
+    """What `flow.run` makes of the candidate, without Ray."""
+    candidate = candidate_of(job)
+    assert job.canary is not None
+    output = open_store(candidate.output)
+    source = Sampled(candidate, Sample(main_run(job), job.canary.share, job.canary.seed), output)
+    found = source.scan(None)
+    plans = dict(plans_of(candidate, filter(None, found.schema_counts)).by_name)
+    units = [read_unit(unit, candidate.input) for unit in found.units]
+    answers = {document.id: Answers(answer) for unit in units for document in unit}
+    outcomes = [asyncio.run(replay_runs.extracted(candidate, plans, unit, answers)) for unit in units]
+    run = open_run(candidate, identity_of(candidate, found, plans, None, source.origin), output, fresh=True)
+    for unit, written in zip(found.units, outcomes, strict=True):
+        write_unit(unit, written, plans, run.store, run.identity.run_id)
+    run.commit(found, {name: plan.schema_digest for name, plan in plans.items()})
+    return Path(run.where)
+
+
+def content(folder: str) -> dict[str, str]:
+    files = (path for path in Path(folder).rglob("*") if path.is_file())
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+@pytest.mark.parametrize(("answer", "verdict"), [(WELL, "promote"), (BADLY, "roll_back")])
+def test_a_candidate_is_judged_once_and_the_run_stays_as_it_was(tmp_path: Path, answer: Any, verdict: str) -> None:
+    job = job_of(tmp_path, gate={"min_documents": 10, "max_completeness_drop": 0.5, "alpha": 0.1} | loose())
+    before = content(main_run(job).where)
+    run = commit_candidate(job, answer)
+    judged = try_candidate(job, main_run(job), quiet)
+    assert (judged.verdict, judged.error, judged.before) == (verdict, None, False)
+    assert verdict == "promote" or any("truncat" in reason for reason in judged.reasons)
+    kept = json.loads((run / VERDICT).read_text())
+    assert kept == json.loads((run.parent / VERDICT).read_text()) == json.loads(json.dumps(judged.told))
+    assert kept["of"] == main_run(job).where and kept["run"] == str(run) and 10 < kept["documents"] < 60
+    again = try_candidate(job, main_run(job), quiet)
+    assert again.before and again.verdict == verdict and json.loads(json.dumps(again.told)) == kept
+    assert content(main_run(job).where) == before
+
+
+def loose() -> dict[str, Any]:
+    """Margins that a few dozen documents can keep."""
+    rates = ("valid", "format", "semantic")
+    return {f"max_{name}_drop": 0.3 for name in rates} | {"max_truncation_rise": 0.3, "max_unsupported_rise": 0.5}
+
+
+def test_other_rules_judge_the_same_run_anew(tmp_path: Path) -> None:
+    job = job_of(tmp_path, gate={"min_documents": 10} | loose())
+    commit_candidate(job, WELL)
+    try_candidate(job, main_run(job), quiet)
+    assert job.canary is not None
+    stricter = job.canary.model_copy(update={"gate": job.canary.gate.model_copy(update={"min_documents": 1000})})
+    judged = try_candidate(job.model_copy(update={"canary": stricter}), main_run(job), quiet)
+    assert not judged.before and judged.verdict == "hold"
+    assert any("min_documents" in reason for reason in judged.reasons)
+
+
+def test_the_share_hangs_on_seed_and_id_alone_and_a_larger_one_holds_the_smaller(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path))
+    ids = [f"d{n}" for n in range(4000)]
+    small, large = ({one for one in ids if Sample(store, share, 7).holds(one)} for share in (0.05, 0.2))
+    assert small < large and 140 < len(small) < 260 and 700 < len(large) < 900
+    assert all(Sample(store, 1.0, 7).holds(one) for one in ids)
+    assert {one for one in ids if Sample(store, 0.05, 8).holds(one)} != small
+
+
+def test_a_candidate_with_no_usable_schema_is_rolled_back(tmp_path: Path) -> None:
+    job = job_of(tmp_path, schemas=str(tmp_path / "nowhere"))
+    before = content(main_run(job).where)
+    judged = try_candidate(job, main_run(job), quiet)
+    assert judged.verdict == "roll_back" and judged.error is not None and judged.error.exit_code == 4
+    kept = json.loads((tmp_path / "out" / "canary" / VERDICT).read_text())
+    assert (kept["verdict"], kept["error"], kept["exit_code"]) == ("roll_back", "SchemaError", 4)
+    assert content(main_run(job).where) == before
+
+
+def test_what_is_no_fault_of_the_candidate_holds_it(tmp_path: Path) -> None:
+    job = job_of(tmp_path, share=1e-9)
+    judged = try_candidate(job, main_run(job), quiet)
+    assert judged.verdict == "hold" and isinstance(judged.error, InputError)
+    assert "larger share" in judged.reasons[0]
+    (tmp_path / "in.jsonl").unlink()
+    assert try_candidate(job_with(job, share=0.5), main_run(job), quiet).verdict == "hold"
+
+
+def job_with(job: JobConfig, **canary: Any) -> JobConfig:
+    assert job.canary is not None
+    return job.model_copy(update={"canary": job.canary.model_copy(update=canary)})
+
+
+def test_an_input_that_is_read_otherwise_is_no_longer_the_runs(tmp_path: Path) -> None:
+    job = job_of(tmp_path)
+    other = job.model_copy(update={"input": job.input.model_copy(update={"text_column": "body"})})
+    judged = try_candidate(other, main_run(job), quiet)
+    assert judged.verdict == "hold" and "text_column" in judged.reasons[0]
+
+
+def test_there_has_to_be_a_committed_run(tmp_path: Path) -> None:
+    job = job_of(tmp_path)
+    judged = try_candidate(job, open_store(str(tmp_path / "out" / "run=0")), quiet)
+    assert judged.verdict == "hold" and isinstance(judged.error, OutputError)
+
+
+def test_the_candidate_is_the_job_but_for_what_the_canary_says(tmp_path: Path) -> None:
+    job = job_of(tmp_path, schemas="next", sampling={"constrained": False, "temperature": 0.3})
+    found = candidate_of(job)
+    assert found.engine == job.engines["next"] and found.schemas == "next" and found.canary is None
+    assert found.sampling == job.sampling.model_copy(update={"constrained": False, "temperature": 0.3})
+    assert (found.name, found.output) == ("t.canary", f"{job.output}/canary")
+    same = {name: getattr(found, name) == getattr(job, name) for name in type(job).model_fields}
+    assert {name for name, alike in same.items() if not alike} == {
+        *("name", "engine", "schemas", "sampling", "output", "canary"),
+    }
+    long = job.model_copy(update={"name": "x" * 64})
+    assert JobConfig.model_validate(candidate_of(long).model_dump(by_alias=True)).name.endswith(".canary")
+
+
+BASE = {"name": "t", "input": {"path": "in.jsonl", "schema": "receipt@1"}, "output": "out"}
+BASE |= {"engine": {"engine": "sampler"}, "engines": {"large": {"engine": "sampler", "seed": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"canary": {}}, "the candidate is the job itself"),
+        ({"canary": {"gate": {"min_documents": 5}}}, "the candidate is the job itself"),
+        ({"canary": {"engine": "larg"}}, "canary.engine: `larg` is not in `engines`; did you mean `large`?"),
+        ({"canary": {"engine": "x"}, "engines": {}}, "which names none"),
+        ({"canary": {"engine": "large"}, "placement": {"kind": "serve"}}, "canary.engine: under `placement.kind: serve`"),
+        ({"canary": {"engine": "large", "share": 0}}, "canary.share"),
+        ({"canary": {"sampling": {"max_tokens": 9000}}}, "leaves no room for a prompt"),
+        ({"canary": {"engine": "large", "gates": {}}}, "did you mean `gate`?"),
+        ({"canary": {"engine": "large", "gate": {"max_valid_dro": 1}}}, "did you mean `max_valid_drop`?"),
+    ],
+)
+def test_a_canary_that_cannot_be_tried_is_refused_with_the_job(tmp_path: Path, changes: Any, words: str) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(yaml.safe_dump({**BASE, **changes}))
+    with pytest.raises(JobFileError) as caught:
+        load_job(path)
+    assert words in str(caught.value)
+
+
+def test_the_candidates_schemas_lie_beside_the_job_file(tmp_path: Path) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(yaml.safe_dump({**BASE, "canary": {"schemas": "next"}}))
+    canary = load_job(path).canary
+    assert canary is not None and canary.schemas == str(tmp_path / "next")
+    assert relative_paths(path)["canary.schemas"] == str(tmp_path / "next")
+
+
+def test_a_canary_is_not_in_the_identity_of_the_run(tmp_path: Path) -> None:
+    job = job_of(tmp_path)
+    source = Sampled(candidate_of(job), Sample(main_run(job), 1.0, 0), open_store(job.output))
+    found = source.scan(None)
+    bare = job.model_copy(update={"canary": None})
+    assert identity_of(job, found, {}) == identity_of(bare, found, {})
+    assert source.told().startswith("1 of the 60 documents of ")
