@@ -51,8 +51,7 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     The same command on the same input **resumes** an interrupted run and **does nothing** after a finished one. What
     is committed stands in `<output>/run=<id>/manifest.json`; trust only files that it names. `report.html` lies beside.
 
-    Where the job has a `canary`, its candidate is tried when the run is committed; what becomes of it changes neither
-    the run nor the exit code (`gristmill canary --strict` does).
+    The candidate of the job's `canary` is tried afterwards; it changes neither the run nor the exit code.
 
     Ctrl-C and SIGTERM let what is in flight finish for a while (`safety.drain_seconds`) and save it; a second one ends
     at once.
@@ -63,13 +62,10 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     from pipeline import commands_canary, flow
     from pipeline.jobfile import load_job
     from pipeline.observe.metrics.server import serving
-    from pipeline.runtime.since import AGAIN
 
+    _check(again)
     if verbose:
-        os.environ["GRISTMILL_VERBOSE"] = "1"
-        os.environ.setdefault("VLLM_LOGGING_LEVEL", "INFO")
-    if unknown := set(again or ()) - set(AGAIN):
-        raise typer.BadParameter(f"{visible(min(unknown))} is not one of {', '.join(AGAIN)}", param_hint="--again")
+        _be_verbose()
     console, job = screen(), load_job(job_path)
     watcher = Watcher(console)
     signal.signal(signal.SIGTERM, terminate)
@@ -80,13 +76,28 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
         if canary and job.canary is not None:
             commands_canary.after_run(console, job, manifest.run_id, metrics_port)
     except KeyboardInterrupt as signalled:
-        command = _command(job_path, record, again, metrics_port)
+        command = _command(job_path, record, again, metrics_port, canary=canary)
         raise typer.Exit(interrupted(console, command, job.output, signalled)) from None
 
 
-def _command(job_path: Path, record: str | None, again: Sequence[str] | None, metrics: str | None) -> str:
+def _check(again: Sequence[str] | None) -> None:
+    from pipeline.runtime.since import AGAIN
+
+    if unknown := set(again or ()) - set(AGAIN):
+        raise typer.BadParameter(f"{visible(min(unknown))} is not one of {', '.join(AGAIN)}", param_hint="--again")
+
+
+def _be_verbose() -> None:
+    os.environ["GRISTMILL_VERBOSE"] = "1"
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "INFO")
+
+
+def _command(
+    job_path: Path, record: str | None, again: Sequence[str] | None, metrics: str | None, *, canary: bool
+) -> str:
     """What was typed, without --fresh: that would begin anew."""
-    flags = [*(["--record", record] if record else []), *(["--metrics-port", metrics] if metrics else [])]
+    flags = [] if canary else ["--no-canary"]
+    flags += [*(["--record", record] if record else []), *(["--metrics-port", metrics] if metrics else [])]
     flags += [word for one in again or () for word in ("--again", one)]
     return shlex.join(["gristmill", "run", str(job_path), *flags])
 

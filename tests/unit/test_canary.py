@@ -176,7 +176,10 @@ BASE |= {"engine": {"engine": "sampler"}, "engines": {"large": {"engine": "sampl
         ({"canary": {"gate": {"min_documents": 5}}}, "the candidate is the job itself"),
         ({"canary": {"engine": "larg"}}, "canary.engine: `larg` is not in `engines`; did you mean `large`?"),
         ({"canary": {"engine": "x"}, "engines": {}}, "which names none"),
-        ({"canary": {"engine": "large"}, "placement": {"kind": "serve"}}, "canary.engine: under `placement.kind: serve`"),
+        (
+            {"canary": {"engine": "large"}, "placement": {"kind": "serve"}},
+            "canary.engine: under `placement.kind: serve`",
+        ),
         ({"canary": {"engine": "large", "share": 0}}, "canary.share"),
         ({"canary": {"sampling": {"max_tokens": 9000}}}, "leaves no room for a prompt"),
         ({"canary": {"engine": "large", "gates": {}}}, "did you mean `gate`?"),
