@@ -171,6 +171,8 @@ def _keep(output: Store, candidate: str, judged: Judged) -> None:
 
 
 def _tell(job: JobConfig, run: Store, judged: Judged, hook: Hook | None) -> None:
+    if judged.before:
+        return
     log = log_of(job, run.where.rpartition("run=")[2], "driver", hook)
     text = {"message": "; ".join(judged.reasons)}
     if judged.error is None:

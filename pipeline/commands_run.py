@@ -64,8 +64,7 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     from pipeline.observe.metrics.server import serving
 
     _check(again)
-    if verbose:
-        _be_verbose()
+    _log(everything=verbose)
     console, job = screen(), load_job(job_path)
     watcher = Watcher(console)
     signal.signal(signal.SIGTERM, terminate)
@@ -87,9 +86,10 @@ def _check(again: Sequence[str] | None) -> None:
         raise typer.BadParameter(f"{visible(min(unknown))} is not one of {', '.join(AGAIN)}", param_hint="--again")
 
 
-def _be_verbose() -> None:
-    os.environ["GRISTMILL_VERBOSE"] = "1"
-    os.environ.setdefault("VLLM_LOGGING_LEVEL", "INFO")
+def _log(*, everything: bool) -> None:
+    if everything:
+        os.environ["GRISTMILL_VERBOSE"] = "1"
+        os.environ.setdefault("VLLM_LOGGING_LEVEL", "INFO")
 
 
 def _command(

@@ -70,7 +70,8 @@ class Sampled:
             OutputError: what that run says of its units cannot be read.
         """
         self._check_reading()
-        units = self._units()
+        if not (units := self._units()):
+            raise InputError(f"{self._sample.of.where} has no documents, so there is none to take a share of.")
         about = digest([saved.VERSION, self._input.model_dump(mode="json", exclude={"path"}), unit_documents])
         key = f"{saved.SCANS}/{digest(['sample', self._manifest.job])}-{digest([self.origin, about])}.json.gz"
         place = replace(place_of(self._input), base=units[0].base)
@@ -117,6 +118,6 @@ class Sampled:
         with reading(f"{store.where}/_commits"), ThreadPoolExecutor(THREADS, thread_name_prefix="units") as pool:
             names = committed_units(store)
             units = list(pool.map(lambda name: Unit.from_json(commit_record(store, name)["input"]), names))
-        if sum(unit.rows for unit in units) != self._manifest.documents or not units:
+        if sum(unit.rows for unit in units) != self._manifest.documents:
             raise OutputError(f"the commit records in {store.where} are not those that its manifest was made from.")
         return units

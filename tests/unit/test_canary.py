@@ -2,79 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-import replay_runs
 import yaml
-from support import GOOD, Answers, completion
+from canary_runs import BADLY, WELL, commit_candidate, content, job_of, main_run
 
 from pipeline.canary import VERDICT, candidate_of, try_candidate
-from pipeline.compile.plans import plans_of
 from pipeline.errors import InputError, JobFileError, OutputError
 from pipeline.job import JobConfig
 from pipeline.jobfile import load_job, relative_paths
-from pipeline.runtime.input import read_unit
-from pipeline.runtime.output.commit import open_run, read_manifest
 from pipeline.runtime.output.identity import identity_of
-from pipeline.runtime.output.write import write_unit
 from pipeline.runtime.sampled import Sample, Sampled
-from pipeline.runtime.store import Store, open_store
-
-IDS = [f"d{n}" for n in range(60)]
-WELL, BADLY = completion(GOOD, constrained=True), completion('{"vendor": "Ann", "tot', "length", constrained=True)
+from pipeline.runtime.store import open_store
 
 
 def quiet(_event: str, _value: object) -> None: ...
 
 
-def job_of(tmp_path: Path, **canary: Any) -> JobConfig:
-    """A job whose main run is committed: 60 good records."""
-    tape = {"engine": "recorded", "recording": str(tmp_path / "tape")}
-    job = {"engines": {"next": {**tape, "recording": str(tmp_path / "next")}}, "retry": {"max_attempts": 1}}
-    job["canary"] = {"engine": "next", "share": 0.5, **canary}
-    run = replay_runs.commit(tmp_path, {key: Answers(WELL) for key in IDS}, engine=tape, **job)
-    assert read_manifest(open_store(str(run)))
-    base = {"name": "t", "input": {"path": str(tmp_path / "in.jsonl"), "schema": "receipt@1"}}
-    base |= {"output": str(tmp_path / "out"), "schemas": str(tmp_path / "schemas"), "sampling": {"max_tokens": 120}}
-    return JobConfig.model_validate({**base, "engine": tape, **job})
-
-
-def main_run(job: JobConfig) -> Store:
-    (folder,) = Path(job.output).glob("run=*")
-    return open_store(str(folder))
-
-
-def commit_candidate(job: JobConfig, answer: Any) -> Path:
-    """What `flow.run` makes of the candidate, without Ray."""
-    candidate = candidate_of(job)
-    assert job.canary is not None
-    output = open_store(candidate.output)
-    source = Sampled(candidate, Sample(main_run(job), job.canary.share, job.canary.seed), output)
-    found = source.scan(None)
-    plans = dict(plans_of(candidate, filter(None, found.schema_counts)).by_name)
-    units = [read_unit(unit, candidate.input) for unit in found.units]
-    answers = {document.id: Answers(answer) for unit in units for document in unit}
-    outcomes = [asyncio.run(replay_runs.extracted(candidate, plans, unit, answers)) for unit in units]
-    run = open_run(candidate, identity_of(candidate, found, plans, None, source.origin), output, fresh=True)
-    for unit, written in zip(found.units, outcomes, strict=True):
-        write_unit(unit, written, plans, run.store, run.identity.run_id)
-    run.commit(found, {name: plan.schema_digest for name, plan in plans.items()})
-    return Path(run.where)
-
-
-def content(folder: str) -> dict[str, str]:
-    files = (path for path in Path(folder).rglob("*") if path.is_file())
-    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-
-
 @pytest.mark.parametrize(("answer", "verdict"), [(WELL, "promote"), (BADLY, "roll_back")])
 def test_a_candidate_is_judged_once_and_the_run_stays_as_it_was(tmp_path: Path, answer: Any, verdict: str) -> None:
-    job = job_of(tmp_path, gate={"min_documents": 10, "max_completeness_drop": 0.5, "alpha": 0.1} | loose())
+    job = job_of(tmp_path)
     before = content(main_run(job).where)
     run = commit_candidate(job, answer)
     judged = try_candidate(job, main_run(job), quiet)
@@ -88,14 +38,8 @@ def test_a_candidate_is_judged_once_and_the_run_stays_as_it_was(tmp_path: Path, 
     assert content(main_run(job).where) == before
 
 
-def loose() -> dict[str, Any]:
-    """Margins that a few dozen documents can keep."""
-    rates = ("valid", "format", "semantic")
-    return {f"max_{name}_drop": 0.3 for name in rates} | {"max_truncation_rise": 0.3, "max_unsupported_rise": 0.5}
-
-
 def test_other_rules_judge_the_same_run_anew(tmp_path: Path) -> None:
-    job = job_of(tmp_path, gate={"min_documents": 10} | loose())
+    job = job_of(tmp_path)
     commit_candidate(job, WELL)
     try_candidate(job, main_run(job), quiet)
     assert job.canary is not None

@@ -30,7 +30,8 @@ _EXAMPLES = 5
 def share_of(
     units: Sequence[Unit], config: InputConfig, snapshot: str, unit_documents: int | None, holds: Callable[[str], bool]
 ) -> InputScan:
-    """The rows of these units whose ids `holds` takes. A row that repeats an id of the whole input still does.
+    """The rows of these units (one at least) whose ids `holds` takes. A row that repeats an id of the whole input still
+    does.
 
     `config` is how the units were read, `snapshot` what the scan that cut them said of the input. Grows by the units
     and by the rows of one file that are taken, 8 bytes each.
@@ -38,8 +39,6 @@ def share_of(
     Raises:
         InputError: a file is gone, or is not as it was when it was scanned; or no row is taken.
     """
-    if not units:
-        raise InputError("there are no documents to take a share of.")
     taken = _Taken(replace(place_of(config), base=units[0].base), config, unit_documents, holds)
     for _, near in groupby(sorted(units, key=_order), key=lambda unit: _order(unit)[:2]):
         taken.take(list(near))
