@@ -12,6 +12,7 @@ from pipeline import (
     __version__,
     commands,
     commands_canary,
+    commands_compare,
     commands_drift,
     commands_plan,
     commands_probe,
@@ -75,6 +76,7 @@ app.command("report")(commands_report.run)
 app.command("canary")(commands_canary.run)
 app.command("render")(commands_render.run)
 app.command("drift")(commands_drift.run)
+app.command("compare")(commands_compare.run)
 app.command("submit")(commands_submit.run)
 app.command("status")(commands_submitted.status)
 app.command("cancel")(commands_submitted.cancel)

@@ -52,6 +52,7 @@ COMMANDS = (
     "inspect",
     "replay",
     "drift",
+    "compare",
     "render",
     "report",
     "submit",

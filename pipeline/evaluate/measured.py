@@ -64,7 +64,11 @@ class Seen:
 
 def seen(row: Mapping[str, Any]) -> Seen:
     """What is kept of a row of a run (`browse`)."""
-    outcome = outcome_of(row)
+    return seen_of(outcome_of(row))
+
+
+def seen_of(outcome: Outcome) -> Seen:
+    """What is kept of an outcome."""
     return Seen(
         document_id=outcome.document_id,
         schema=outcome.schema,

@@ -102,13 +102,12 @@ def corrected(
     for name, some in groups.items():
         parts[name] = tested([least_p(one.up + one.down) for one in some], alpha * SHARES_OF_ALPHA[name])
     open_shifts = [one for one in shifts.findings if one.statistic]
-    chances, weights = [], []
-    for name, some in groups.items():
-        kept = [one.p for one, is_open in zip(some, parts[name], strict=True) if is_open]
-        chances += kept
-        weights += [SHARES_OF_ALPHA[name] / len(kept)] * len(kept)
-    chances += [one.p for one in open_shifts]
-    weights += [SHARES_OF_ALPHA["shifts"] / len(open_shifts)] * len(open_shifts)
+    kept = {
+        name: [one.p for one, is_open in zip(some, parts[name], strict=True) if is_open]
+        for name, some in groups.items()
+    } | {"shifts": [one.p for one in open_shifts]}
+    chances = [p for some in kept.values() for p in some]
+    weights = [SHARES_OF_ALPHA[name] / len(some) for name, some in kept.items() for _ in some]
     adjusted = iter(weighted_holm(chances, weights))
     told = [
         _judged(one, next(adjusted), alpha) if is_open else one
