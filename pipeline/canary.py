@@ -19,7 +19,7 @@ from pipeline.evaluate.gate import Decision, Gated, gate
 from pipeline.job import JobConfig
 from pipeline.jobcanary import CanaryConfig
 from pipeline.observe.events.line import Hook
-from pipeline.runtime.output.run_record import now
+from pipeline.runtime.output.run_record import now, reading
 from pipeline.runtime.sampled import Sample
 from pipeline.runtime.setup import log_of
 from pipeline.runtime.store import Store, json_bytes, json_object, open_store, writing
@@ -37,6 +37,9 @@ _LONGEST = 64
 
 _FINDINGS = (StoppedError, SchemaError)
 """What ends a candidate and is its own doing: it is worse, whatever else a comparison would show."""
+
+
+_NEEDED = {"verdict", "reasons", "rules", "documents", "of", "run", "judged"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +121,9 @@ def _canary(job: JobConfig) -> CanaryConfig:
 
 def _judged(canary: CanaryConfig, run: Store, candidate: Store) -> Judged:
     rules = canary.gate.model_dump(mode="json")
-    kept = json_object(candidate.get(VERDICT)) or {}
-    if kept.get("gate") == rules and "error" not in kept:
+    with reading(f"{candidate.where}/{VERDICT}"):
+        kept = json_object(candidate.get(VERDICT)) or {}
+    if kept.get("gate") == rules and "error" not in kept and kept.keys() >= _NEEDED:
         return Judged(kept["verdict"], tuple(kept["reasons"]), kept, before=True)
     found = compare_runs(run, candidate, alpha=canary.gate.alpha)
     decided = gate(found, canary.gate)

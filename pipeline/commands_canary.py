@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from pipeline import commands_run
 from pipeline.commands_run import JobPath, MetricsPort, Watcher, screen
 from pipeline.errors import OutputError
-from pipeline.observe.visible import cell, visible
+from pipeline.observe.visible import visible
 
 if TYPE_CHECKING:
     from pipeline.canary import Judged
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from pipeline.runtime.store import Store
 
 NOT_PROMOTED = 9
-_COLOURS = {"promote": "green", "hold": "yellow", "roll_back": "red"}
 
 Switch = Annotated[
     str | None,
@@ -109,19 +107,15 @@ def _tried(console: Console, job: JobConfig, of: Store, metrics_port: str | None
 
 def _show(console: Console, judged: Judged) -> None:
     """The verdict, why, and where more is to be seen."""
+    from pipeline.evaluate.comparison_text import COLOURS
+
     before = f", judged on {visible(judged.told['judged'])}" if judged.before else ""
-    console.print(f"verdict  {judged.verdict}{before}", style=_COLOURS[judged.verdict])
-    for reason in judged.reasons:
-        console.print(f"  {visible(reason)}", soft_wrap=True)
+    console.print(f"verdict  {judged.verdict}{before}", style=COLOURS[judged.verdict])
+    for rule in judged.told.get("rules", ()):
+        console.print(visible(f"  {rule['state']:6} {rule['words']}"), soft_wrap=True)
     for warning in judged.told.get("warnings", ()):
         console.print(f"warning: {visible(warning)}", style="yellow", soft_wrap=True)
-    if rules := judged.told.get("rules"):
-        table = Table("rule", "state", "change", "bounds", "margin", "documents", box=None)
-        for rule in rules:
-            bounds = f"{rule['low']:+.4f} … {rule['high']:+.4f}"
-            numbers = (f"{rule['change']:+.4f}", bounds, f"{rule['margin']:g}", str(rule["documents"]))
-            table.add_row(cell(rule["name"]), rule["state"], *numbers)
-        console.print(table)
+    if judged.error is None:
         sides = f"{visible(judged.told['of'])} {visible(judged.told['run'])}"
         console.print(f"more: gristmill compare {sides}", soft_wrap=True)
 

@@ -15,13 +15,13 @@ from pipeline.runtime.output.commit import read_manifest
 from pipeline.runtime.output.gather import committed_units
 from pipeline.runtime.sampled import Sample
 from pipeline.runtime.store import open_store
-from pipeline.runtime.switch import set_switch
 from tests.integration.conftest import MakeJob
 from tests.integration.test_sampler_job import rows_of
 
 pytestmark = pytest.mark.usefixtures("ray_cluster")
 
-BROKEN = {"engine": "sampler", "seed": 3, "faults": [{"kind": "truncate", "share": 0.9}]}
+LOOSE = {f"max_{name}_drop": 0.3 for name in ("valid", "format", "semantic")} | {"max_truncation_rise": 0.3}
+LOOSE |= {"min_documents": 20, "max_completeness_drop": 0.5, "max_unsupported_rise": 0.5, "alpha": 0.1}
 
 
 class KilledError(Exception):
@@ -48,27 +48,24 @@ def killed_after_a_unit(job: JobConfig, of: Any) -> None:
     assert read_manifest(opened[0].store) is None
 
 
-def test_a_candidate_is_killed_goes_on_and_is_judged(documents: list[dict[str, Any]], make_job: MakeJob) -> None:
-    rows = [row for row in documents if row["schema"] == "package@1"][:160]
-    canary = {"engine": "next", "share": 0.4, "gate": {"min_documents": 20}}
-    parts = {"engines": {"next": BROKEN}, "canary": canary, "stop_if": {"truncation": None, "rejection": None}}
-    job = make_job(rows, placement={"unit_documents": 16}, retry={"max_attempts": 1}, **parts)
-    manifest = run(job, lambda _event, _value: None)
+def test_a_candidate_is_killed_goes_on_and_is_judged(
+    documents: list[dict[str, Any]], make_job: MakeJob, tmp_path: Path
+) -> None:
+    rows = [row for row in documents if row["schema"] == "package@1"][:120]
+    tape = {"engine": "recorded", "recording": str(tmp_path / "tape")}
+    parts = {"engines": {"next": tape}, "canary": {"engine": "next", "share": 0.5, "gate": LOOSE}}
+    job = make_job(rows, placement={"unit_documents": 12}, **parts)
+    manifest = run(job, lambda _event, _value: None, record=tape["recording"])
     of = open_store(job.output).at(f"run={manifest.run_id}")
     before = content(Path(of.where))
     killed_after_a_unit(job, of)
     judged = try_candidate(job, of, lambda _event, _value: None)
-    assert (judged.verdict, judged.error) == ("roll_back", None)
-    check(job, judged, {row["id"] for row in rows if Sample(of, 0.4, 0).holds(row["id"])})
+    assert (judged.verdict, judged.error) == ("promote", None)  # the same answers, played by another engine
+    check(job, judged, {row["id"] for row in rows if Sample(of, 0.5, 0).holds(row["id"])})
     events: list[str] = []
     again = try_candidate(job, of, lambda event, _value: events.append(event))
-    assert again.before and again.verdict == "roll_back" and events == ["compared", "done"]
+    assert again.before and again.verdict == "promote" and events == ["compared", "done"]
     assert content(Path(of.where)) == before
-    set_switch(job, open_store(job.output), "free")
-    warned: list[Any] = []
-    free = run(job, lambda event, value: warned.append(value) if event == "warned" else None)
-    assert free.run_id != manifest.run_id and "switched off" in warned[0]
-    assert not any(attempt["constrained"] for row in rows_of(job.output, free) for attempt in row["attempts"])
 
 
 def check(job: JobConfig, judged: Judged, expected: set[str]) -> None:
@@ -76,5 +73,5 @@ def check(job: JobConfig, judged: Judged, expected: set[str]) -> None:
     candidate = read_manifest(open_store(str(judged.told["run"])))
     assert candidate is not None and candidate.job == "job.canary"
     written = [row["document_id"] for row in rows_of(candidate_of(job).output, candidate)]
-    assert sorted(written) == sorted(expected) and 40 < len(written) < 90
+    assert sorted(written) == sorted(expected) and 40 < len(written) < 80
     assert judged.told["documents"] == len(written)
