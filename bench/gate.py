@@ -74,10 +74,10 @@ def alarms(found: RunComparison) -> bool:
     return shifted or any(one.verdict == "changed" for one in found.measures)
 
 
-def without_change(found: Pools, size: int, rounds: int) -> dict[str, Any]:
-    """A/A: two seeds of the job as it is."""
-    counts: Counter[str] = Counter()
-    for number in range(rounds):
+def without_change(found: Pools, size: int, rounds: int, before: Mapping[str, int]) -> dict[str, Any]:
+    """A/A: two seeds of the job as it is. `before` are the counts of the rounds that were played already."""
+    counts = Counter({name: count for name, count in before.items() if isinstance(count, int)})
+    for number in range(counts["rounds"], counts["rounds"] + rounds):
         generator = random.Random(f"{SEED} none {size} {number}")
         comparison, gated = judged(list(drawn(found, "", 0.0, size, generator)))
         counts["called changed"] += alarms(comparison)
@@ -85,10 +85,11 @@ def without_change(found: Pools, size: int, rounds: int) -> dict[str, Any]:
         counts[gated.decision] += 1
         counts["tests"] += comparison.tests
         counts["p <= 0.01, uncorrected"] += sum(one.p <= 0.01 for one in comparison.measures if one.verdict != "few")
-    called = counts["called changed"]
-    low, high = share_bounds(called, rounds, 0.05)
+        counts["rounds"] += 1
+    called, of = counts["called changed"], counts["rounds"]
+    low, high = share_bounds(called, of, 0.05)
     bounds = {"at least": round(low, 5), "at most": round(high, 5), "level": "95 %, each side"}
-    return {"rounds": rounds, **counts, "family-wise false alarms": {"rate": called / rounds, **bounds}}
+    return {**counts, "family-wise false alarms": {"rate": called / of, **bounds}}
 
 
 def whole_runs(found: Pools) -> list[dict[str, Any]]:
@@ -128,11 +129,9 @@ def planted(found: Pools, plant: str, share: float, size: int, rounds: int) -> d
     return {**told, **decisions, "rang": dict(rules.most_common(6)), "mean effect": effect}
 
 
-def study(found: Pools, rounds: int) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Every plant at every share, with growing numbers of documents until the gate catches it."""
-    for plant in PLANTS:
-        if plant not in found:
-            continue
+def study(found: Pools, plants: Sequence[str], rounds: int) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Plants at every share, with growing numbers of documents until the gate catches it."""
+    for plant in (one for one in plants if one in found):
         for share in SHARES:
             steps: dict[str, Any] = {}
             for size in DRAWN:
@@ -166,10 +165,11 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--other", type=Path, help="engine of the arm `other model`, which is left out without it")
     parser.add_argument("--documents", type=int, default=150)
     parser.add_argument("--seconds", type=float, default=240, help="collect: begin no further arm after so long")
-    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=100, help="none: that many more")
+    parser.add_argument("--plants", nargs="+", choices=PLANTS, default=PLANTS, help="planted: only these")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="none: numbers of documents")
     parser.add_argument("--name", default="real", help="under which the results are kept")
-    parser.add_argument("--json", type=Path, help="file of results, in which this part is replaced")
+    parser.add_argument("--json", type=Path, help="file of results, to which this part is added")
     return parser.parse_args(argv)
 
 
@@ -186,21 +186,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     found, began = pools(asked.work), time.monotonic()
-    result: dict[str, Any] = {"seed": SEED, "alpha": RULES.alpha, "arms": described(found)}
+    kept = json.loads(asked.json.read_text(encoding="utf-8")) if asked.json and asked.json.exists() else {}
+    result = kept.setdefault(f"{asked.part}, {asked.name}", {})
+    result |= {"seed": SEED, "alpha": RULES.alpha, "arms": described(found)}
     if asked.part == "none":
         result["whole runs"] = whole_runs(found)
-        result["sizes"] = {}
-        for size in asked.sizes:
-            result["sizes"][str(size)] = without_change(found, size, asked.rounds)
-            print(f"{size} documents: {result['sizes'][str(size)]}", file=sys.stderr, flush=True)
+        sizes = result.setdefault("sizes", {})
+        for size in map(str, asked.sizes):
+            sizes[size] = without_change(found, int(size), asked.rounds, sizes.get(size, {}))
+            print(f"{size} documents: {sizes[size]}", file=sys.stderr, flush=True)
     else:
-        result["plants"] = {}
-        for plant, share, steps in study(found, asked.rounds):
-            result["plants"].setdefault(plant, {})[share] = steps
-    result["seconds"] = round(time.monotonic() - began, 1)
-    kept = json.loads(asked.json.read_text(encoding="utf-8")) if asked.json and asked.json.exists() else {}
-    kept = {**kept, "machine": machine.describe(), f"{asked.part}, {asked.name}": result}
-    text = json.dumps(kept, indent=1, ensure_ascii=False)
+        for plant, share, steps in study(found, asked.plants, asked.rounds):
+            result.setdefault("plants", {}).setdefault(plant, {})[share] = steps
+    result["seconds"] = round(result.get("seconds", 0) + time.monotonic() - began, 1)
+    text = json.dumps({**kept, "machine": machine.describe()}, indent=1, ensure_ascii=False)
     if asked.json:
         asked.json.write_text(text + "\n", encoding="utf-8")
     else:

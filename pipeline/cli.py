@@ -14,6 +14,7 @@ from pipeline import (
     commands_canary,
     commands_compare,
     commands_drift,
+    commands_evaluate,
     commands_plan,
     commands_probe,
     commands_render,
@@ -77,6 +78,7 @@ app.command("canary")(commands_canary.run)
 app.command("render")(commands_render.run)
 app.command("drift")(commands_drift.run)
 app.command("compare")(commands_compare.run)
+app.command("evaluate")(commands_evaluate.run)
 app.command("submit")(commands_submit.run)
 app.command("status")(commands_submitted.status)
 app.command("cancel")(commands_submitted.cancel)

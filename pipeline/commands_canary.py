@@ -53,14 +53,14 @@ def run(
     Exit codes: 0 judged, 2 job file, 6 no committed run, and those of `gristmill run`; with --strict 9: not promoted.
     """
     from pipeline.jobfile import load_job
-    from pipeline.runtime.output.lookup import last_run
+    from pipeline.runtime.output.lookup import last_committed
     from pipeline.runtime.store import open_store
 
     console, job = screen(stderr=as_json), load_job(job_path)
     if switch is not None:
         _set(console, job, switch, because)
         return
-    of = last_run(open_store(job.output), job.name)
+    of = last_committed(open_store(job.output), job.name)
     if of is None:
         raise OutputError(f"no run of `{job.name}` is committed in {job.output}. Run the job first: gristmill run.")
     signal.signal(signal.SIGTERM, commands_run.terminate)

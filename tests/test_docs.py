@@ -53,6 +53,7 @@ COMMANDS = (
     "replay",
     "drift",
     "compare",
+    "evaluate",
     "render",
     "report",
     "submit",

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from pipeline.errors import OutputError
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from pipeline.errors import InputError, OutputError
+from pipeline.evaluate.bodies import bodies_of, run_of
 from pipeline.evaluate.changes import changes_of, warnings_of
 from pipeline.evaluate.comparison import RunComparison, Side
+from pipeline.evaluate.gold import GoldConfig
+from pipeline.evaluate.gold_score import scoring
 from pipeline.evaluate.paired import About, Score, compare_pairs
 from pipeline.evaluate.pairs import pairs_of
 from pipeline.runtime.output.browse import Browsed
@@ -31,6 +38,39 @@ def compare_runs(
     changes = changes_of(*runs)
     about = About(_side(runs[0]), _side(runs[1]), pairing, changes, tuple(warnings_of(*runs, changes)))
     return compare_pairs(matched, about, alpha=alpha, score=score)
+
+
+def compare_paths(
+    paths: tuple[str, str],
+    *,
+    alpha: float = ALPHA,
+    most: int = MAX_DOCUMENTS,
+    gold: GoldConfig | None = None,
+    schemas: str | None = None,
+) -> RunComparison:
+    """The runs that two paths mean (as for `gristmill evaluate`), scored against gold if that is given; `schemas` is
+    where its schemas are, if not where the runs' jobs have them.
+
+    Raises:
+        InputError: the gold cannot be read, or no document of both runs has any.
+        JobFileError: a path is a job file that cannot be used.
+        OutputError: as for `compare_runs`.
+    """
+    (a, schemas_a), (b, schemas_b) = run_of(paths[0]), run_of(paths[1])
+    if gold is None:
+        return compare_runs(a.store, b.store, alpha=alpha, most=most)
+    notes: list[str] = []
+    bodies: dict[str, Mapping[str, Any]] = {}
+    for run, place in ((b, schemas_b), (a, schemas_a)):
+        names = [name for name in run.manifest.schemas if name not in bodies]
+        bodies |= bodies_of(run, schemas or place, names, notes)
+    with scoring(gold, bodies) as score:
+        found = compare_runs(a.store, b.store, alpha=alpha, most=most, score=score)
+    if not score.counts["scored"]:
+        raise InputError(f"no document of both runs has gold in {gold.path} that can be used. Do the ids agree?")
+    if invalid := score.counts["invalid"]:
+        notes.append(f"{invalid} times gold was not used, since its schema refuses it")
+    return dataclasses.replace(found, warnings=(*found.warnings, *notes))
 
 
 def _browsed(store: Store) -> Browsed:

@@ -32,7 +32,6 @@ _RATES = (
     ("max_gold_drop", "gold", "agreement with gold"),
 )
 _STATE_OF = {"ignore": "kept", "hold": "open", "roll_back": "broken"}
-_MOST_NEEDED = 10**7
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,18 +189,11 @@ def _constraint(found: RunComparison, rules: GateConfig) -> Rule:
 
 
 def _needed(differ: float, documents: int, margin: float, alpha: float) -> int:
-    """About how many documents bring the bound below the margin if as many differ as here, half of them either way."""
-    wanted = max(documents, 1)
-    share = differ / documents
-    while wanted < _MOST_NEEDED:
-        half = round(share * wanted / 2)
-        if -lowest(wanted, half, half, alpha) <= margin:
-            return wanted
-        wanted = math.ceil(wanted * 1.25)
-        if wanted > 20_000:  # the bound is near its formula there
-            normal = NormalDist().inv_cdf(1 - alpha)
-            return math.ceil(share * (1.1 * normal / margin) ** 2)
-    return 0
+    """About how many documents bring the bound below the margin, if as large a share of them differs as here, half of
+    them either way: the normal approximation, or the bound of none that differs where that is greater."""
+    normal = NormalDist().inv_cdf(1 - alpha)
+    wanted = max(differ / documents * (normal / margin) ** 2, -math.log(alpha) / margin)
+    return math.ceil(1.1 * wanted)
 
 
 def _more(needed: int) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pipeline.evaluate.comparison import Change, Example, FieldDiff, Pairing, RunComparison, Side
+from pipeline.evaluate.corrected import SHARES_OF_ALPHA, Paired, corrected, of_fields
 from pipeline.evaluate.fieldwise import SchemaPairs
 from pipeline.evaluate.measured import MEASURES, Seen, costs_validity
-from pipeline.evaluate.testing import SHARES_OF_ALPHA, Paired, corrected, of_fields
 from pipeline.observe.profile import Profile
 from pipeline.observe.shift import Comparison, compare
 from pipeline.records import JsonValue

@@ -80,7 +80,7 @@ def least_p(differ: int) -> float:
     return min(1.0, 2.0 ** (1 - differ))
 
 
-def tested(least: Sequence[float], alpha: float) -> list[bool]:
+def worth_testing(least: Sequence[float], alpha: float) -> list[bool]:
     """Which tests share alpha: those that could say something at their part of it (R. Tarone, 1990). How many pairs
     differ decides that, and says nothing of which way."""
     goal = alpha / tellable(least, alpha) if least else alpha

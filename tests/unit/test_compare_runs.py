@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from replay_runs import commit
-from support import Answers, completion
+from support import RECEIPT, Answers, completion
 from typer.testing import CliRunner
 
 from pipeline.cli import app
@@ -175,12 +174,60 @@ def test_the_command_tells_it_all_and_what_documents_say_does_not_act(tmp_path: 
     assert "\x1b" not in text and "\u202e" not in text
     html = page.read_text(encoding="utf-8")
     assert "<script>" not in html and "\x1b" not in html and "\u202e" not in html
-    assert re.search(r"data-f=\"measure\|valid\|b\" data-v=\"0\.5\"", html) or 'data-v="0.5"' in html
+    assert 'data-f="measure|valid||b" data-v="0.5"' in html
     code, text = shown(str(run_a), str(b), "--json")
     document = json.loads(text)
     assert code == 0
     assert document["verdict"] == document["gate"]["decision"] == "roll_back"
     assert document["transitions"] == {"valid degraded": 30, "valid valid": 30}
+
+
+def test_of_large_runs_the_same_documents_are_read_and_the_rest_is_told(tmp_path: Path) -> None:
+    small = {"placement": {"unit_documents": 10}}
+    a = made(tmp_path / "a", lambda n: constrained(good(n)), **small)
+    b = made(tmp_path / "b", lambda n: constrained(good(n)), range(DOCUMENTS + 5), **small)
+    for one, two in ((a, b), (b, a)):
+        found = compare_runs(open_store(str(one)), open_store(str(two)), most=20)
+        assert found.pairing.unread == DOCUMENTS - found.pairing.documents
+        assert 15 <= found.pairing.documents <= 25
+        assert not found.pairing.only_a and not found.pairing.only_b
+
+
+def test_another_version_of_a_schema_is_paired_by_id_and_its_prompt_is_no_change_of_its_own(
+    tmp_path: Path, run_a: Path
+) -> None:
+    folder = tmp_path / "schemas" / "receipt" / "2"
+    folder.mkdir(parents=True)
+    (folder / "schema.json").write_text(json.dumps({**RECEIPT, "required": ["vendor"]}))
+    b = made(
+        tmp_path,
+        lambda n: constrained(good(n)),
+        input={"path": str(tmp_path / "in.jsonl"), "schema": "receipt@2"},
+    )
+    found = compared(run_a, b)
+    assert (found.pairing.documents, found.pairing.renamed) == (DOCUMENTS, DOCUMENTS)
+    assert not any(one.differ for one in found.fields)
+    changed = {one.name for one in found.changes if one.kind in ("schema", "prompt", "constraint")}
+    assert changed == {"schema receipt@1", "schema receipt@2"}
+
+
+def test_gold_says_which_of_two_runs_is_nearer_to_what_is_right(tmp_path: Path, run_a: Path) -> None:
+    def answer(n: int) -> Any:
+        return constrained(good(n, vendor="Another")) if n < 30 else constrained(good(n))
+
+    b, gold = made(tmp_path, answer), tmp_path / "gold.jsonl"
+    rows = [{"key": f"d{n:03}", "right": good(n)} for n in range(35)]
+    gold.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    options = ("--gold", str(gold), "--gold-id", "key", "--gold-record", "right")
+    code, text = shown(str(run_a), str(b), "--json", *options)
+    assert code == 0
+    (found,) = [one for one in json.loads(text)["measures"] if one["name"] == "gold"]
+    assert (found["documents"], found["a"], found["up"], found["down"]) == (35, 1.0, 0, 30)
+    assert found["b"] == pytest.approx((5 + 30 * 0.75) / 35)
+    assert found["verdict"] == "changed"
+    gold.write_text('{"key": "elsewhere", "right": {"vendor": "x"}}\n', encoding="utf-8")
+    lost = CliRunner().invoke(app, ["compare", str(run_a), str(b), *options])
+    assert "no document of both runs has gold" in str(lost.exception)
 
 
 def test_rules_come_from_a_file_and_a_wrong_key_is_named(tmp_path: Path, run_a: Path) -> None:

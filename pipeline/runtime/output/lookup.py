@@ -63,7 +63,7 @@ def previous_run(run: Store) -> Store | None:
     return _last(open_store(output), mine.job, before=mine)
 
 
-def last_run(output: Store, job: str) -> Store | None:
+def last_committed(output: Store, job: str) -> Store | None:
     """The run of a job in its output that was committed last, None if there is none.
 
     Raises:

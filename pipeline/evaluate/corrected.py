@@ -1,4 +1,4 @@
-"""Testing: from differences of pairs to measures with a chance each, corrected for all of them together.
+"""Corrected: from differences of pairs to measures with a chance each, corrected for all of them together.
 
 Alpha is shared by weight (`SHARES_OF_ALPHA`), so that a hundred fields do not drown a dozen rates; what one part does
 not need, as its tests are decided, goes to the others (weighted Holm).
@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pipeline.evaluate.comparison import Group, Measure
-from pipeline.evaluate.fieldwise import MAX_VALUES, FieldPairs, SchemaPairs
-from pipeline.evaluate.signs import least_p, sign_test, signed_ranks, tested, weighted_holm
+from pipeline.evaluate.fieldwise import FieldPairs, SchemaPairs
+from pipeline.evaluate.signs import least_p, sign_test, signed_ranks, weighted_holm, worth_testing
 from pipeline.observe.shift import Comparison, Finding, Verdict
 
 SHARES_OF_ALPHA: Mapping[str, float] = {"rates": 0.5, "fields": 0.4, "shifts": 0.1}
@@ -22,7 +22,8 @@ TESTED_VALUES = 20
 DIGITS = 12
 """Decimals of a difference: of equal ones, rounding errors must not make two."""
 OFTEN = 2
-"""Values are told apart if each occurs so often on average: else a field is free text, whose length is tested."""
+"""Values are told apart if each occurs so often on average, on both sides together: else a field is free text, whose
+length is tested."""
 
 
 @dataclass
@@ -76,7 +77,9 @@ def of_fields(found: SchemaPairs) -> Iterator[Paired]:
 
 
 def _is_free(one: FieldPairs) -> bool:
-    return one.free or len(one.values) > MAX_VALUES or one.held.total() < OFTEN * len(one.values)
+    """Decided by both sides together: what chooses a test must not know which side is which."""
+    both = 2 * one.held.total() + sum(gained - lost for gained, lost in one.values.values())
+    return one.free or both < OFTEN * len(one.values)
 
 
 def _of_values(found: SchemaPairs, pointer: str, one: FieldPairs) -> Iterator[Paired]:
@@ -100,7 +103,7 @@ def corrected(
     groups = {"rates": rates, "fields": fields}
     parts: dict[str, list[bool]] = {}
     for name, some in groups.items():
-        parts[name] = tested([least_p(one.up + one.down) for one in some], alpha * SHARES_OF_ALPHA[name])
+        parts[name] = worth_testing([least_p(one.up + one.down) for one in some], alpha * SHARES_OF_ALPHA[name])
     open_shifts = [one for one in shifts.findings if one.statistic]
     kept = {
         name: [one.p for one, is_open in zip(some, parts[name], strict=True) if is_open]
