@@ -14,6 +14,7 @@ from pipeline.canary import VERDICT, candidate_of, try_candidate
 from pipeline.errors import InputError, JobFileError, OutputError
 from pipeline.job import JobConfig
 from pipeline.jobfile import load_job, relative_paths
+from pipeline.jobplacement import EventsConfig
 from pipeline.runtime.output.identity import identity_of
 from pipeline.runtime.sampled import Sample, Sampled
 from pipeline.runtime.store import open_store
@@ -47,6 +48,30 @@ def test_other_rules_judge_the_same_run_anew(tmp_path: Path) -> None:
     judged = try_candidate(job.model_copy(update={"canary": stricter}), main_run(job), quiet)
     assert not judged.before and judged.verdict == "hold"
     assert any("min_documents" in reason for reason in judged.reasons)
+
+
+@pytest.mark.parametrize("torn", [b"", b"{", b"[]", b'{"gate": {}}'])
+def test_a_verdict_that_was_not_written_to_its_end_is_made_anew(tmp_path: Path, torn: bytes) -> None:
+    job = job_of(tmp_path)
+    run = commit_candidate(job, BADLY)
+    first = try_candidate(job, main_run(job), quiet)
+    (run / VERDICT).write_bytes(torn)
+    (run.parent / VERDICT).unlink()
+    again = try_candidate(job, main_run(job), quiet)
+    assert not again.before and {**again.told, "judged": ""} == {**first.told, "judged": ""}
+    assert (run / VERDICT).read_bytes() == (run.parent / VERDICT).read_bytes()
+
+
+def test_the_log_of_the_job_tells_the_verdict_once_and_every_failure(tmp_path: Path) -> None:
+    events = {"path": str(tmp_path / "events")}
+    job = job_of(tmp_path).model_copy(update={"events": EventsConfig(**events)})
+    commit_candidate(job, BADLY)
+    for _ in range(2):
+        try_candidate(job, main_run(job), quiet)
+    try_candidate(job_with(job, share=1e-9), main_run(job), quiet)
+    lines = [json.loads(line) for path in (tmp_path / "events").glob("t-*") for line in path.read_text().splitlines()]
+    found = [(one["event"], one.get("verdict"), one.get("exit_code")) for one in lines if "canary" in one["event"]]
+    assert found == [("canary_judged", "roll_back", None), ("canary_failed", None, 3)]
 
 
 def test_the_share_hangs_on_seed_and_id_alone_and_a_larger_one_holds_the_smaller(tmp_path: Path) -> None:
