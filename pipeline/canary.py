@@ -38,8 +38,8 @@ _LONGEST = 64
 _FINDINGS = (StoppedError, SchemaError)
 """What ends a candidate and is its own doing: it is worse, whatever else a comparison would show."""
 
-
 _NEEDED = {"verdict", "reasons", "rules", "documents", "of", "run", "judged"}
+"""Members of a verdict that was written to its end."""
 
 
 @dataclass(frozen=True, slots=True)
