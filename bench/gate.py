@@ -40,8 +40,9 @@ ENGINE = ROOT / "serve_configs" / "cpu_embedded.yaml"
 SEED = 9_000
 SIZES = (50, 200, 800)
 DRAWN = (50, 100, 200, 400, 800)
-SHARES = (1.0, 0.5, 0.25, 0.1)
-POWER = 0.9
+SHARES = (1.0, 0.3, 0.1)
+STOP = 0.98
+"""Power from which no more documents are tried."""
 RULES = GateConfig(on_constraint_lost="ignore", min_documents=1)
 """Blind to what engines say of their constraint, and ready to judge however few documents there are."""
 
@@ -129,14 +130,16 @@ def planted(found: Pools, plant: str, share: float, size: int, rounds: int) -> d
     return {**told, **decisions, "rang": dict(rules.most_common(6)), "mean effect": effect}
 
 
-def study(found: Pools, plants: Sequence[str], rounds: int) -> Iterator[tuple[str, str, dict[str, Any]]]:
+def study(
+    found: Pools, plants: Sequence[str], shares: Sequence[float], sizes: Sequence[int], rounds: int
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Plants at every share, with growing numbers of documents until the gate catches it."""
     for plant in (one for one in plants if one in found):
-        for share in SHARES:
+        for share in shares:
             steps: dict[str, Any] = {}
-            for size in DRAWN:
+            for size in sizes:
                 steps[str(size)] = planted(found, plant, share, size, rounds)
-                if steps[str(size)]["95 %"][0] >= POWER:
+                if steps[str(size)]["power"] >= STOP:
                     break
             told = f"{plant}, {share:.0%} of documents: " + ", ".join(
                 f"{n}: {s['power']:.2f}" for n, s in steps.items()
@@ -163,11 +166,12 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--work", type=Path, required=True, help="folder of the arms' outcomes; a part run goes on")
     parser.add_argument("--engine", type=Path, default=ENGINE)
     parser.add_argument("--other", type=Path, help="engine of the arm `other model`, which is left out without it")
-    parser.add_argument("--documents", type=int, default=150)
+    parser.add_argument("--documents", type=int, default=80)
     parser.add_argument("--seconds", type=float, default=240, help="collect: begin no further arm after so long")
     parser.add_argument("--rounds", type=int, default=100, help="none: that many more")
     parser.add_argument("--plants", nargs="+", choices=PLANTS, default=PLANTS, help="planted: only these")
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="none: numbers of documents")
+    parser.add_argument("--shares", type=float, nargs="+", default=SHARES, help="planted: of the documents")
+    parser.add_argument("--sizes", type=int, nargs="+", help=f"numbers of documents, if not {SIZES} and {DRAWN}")
     parser.add_argument("--name", default="real", help="under which the results are kept")
     parser.add_argument("--json", type=Path, help="file of results, to which this part is added")
     return parser.parse_args(argv)
@@ -192,12 +196,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if asked.part == "none":
         result["whole runs"] = whole_runs(found)
         sizes = result.setdefault("sizes", {})
-        for size in map(str, asked.sizes):
+        for size in map(str, asked.sizes or SIZES):
             sizes[size] = without_change(found, int(size), asked.rounds, sizes.get(size, {}))
             print(f"{size} documents: {sizes[size]}", file=sys.stderr, flush=True)
     else:
-        for plant, share, steps in study(found, asked.plants, asked.rounds):
-            result.setdefault("plants", {}).setdefault(plant, {})[share] = steps
+        for plant, share, steps in study(found, asked.plants, asked.shares, asked.sizes or DRAWN, asked.rounds):
+            result.setdefault("plants", {}).setdefault(plant, {}).setdefault(share, {}).update(steps)
     result["seconds"] = round(result.get("seconds", 0) + time.monotonic() - began, 1)
     text = json.dumps({**kept, "machine": machine.describe()}, indent=1, ensure_ascii=False)
     if asked.json:

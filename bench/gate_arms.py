@@ -39,7 +39,6 @@ POOR = "Write a record."
 MAX_TOKENS, SHORT = 96, 40
 TEMPERATURE = 0.7
 SEEDS = (0, 100, 200, 300)
-"""Far apart: a later attempt's seed is the next one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class Arm:
     other: bool = False
 
 
-PLANTS = ("constraint off", "enum dropped", "order reversed", "worse prompt", "short budget", "other model")
+PLANTS = ("worse prompt", "order reversed", "constraint off", "enum dropped", "short budget", "other model")
 
 
 def arms(common: str) -> list[Arm]:
@@ -65,15 +64,15 @@ def arms(common: str) -> list[Arm]:
     base = [Arm(f"base {number}", seed, same) for number, seed in enumerate(SEEDS)]
     seed = 400
     planted = (
+        Arm("worse prompt", seed, same, instructions=POOR, examples=0),
+        Arm("order reversed", seed, same, backwards=True),
         Arm("constraint off", seed, {**same, "constrained": False}),
         Arm("enum dropped", seed, same, kinds=tuple(kind for kind in KINDS if kind != common)),
-        Arm("order reversed", seed, same, backwards=True),
-        Arm("worse prompt", seed, same, instructions=POOR, examples=0),
         Arm("short budget", seed, {**same, "max_tokens": SHORT}),
         Arm("other model", seed, same, other=True),
     )
     assert tuple(arm.name for arm in planted) == PLANTS
-    return [*base, *planted]
+    return [*base[:2], *planted, *base[2:]]  # two seeds are enough to begin with
 
 
 def plan_of(arm: Arm, shown: Sequence[Example], backend: str) -> DecodingPlan:
@@ -151,7 +150,7 @@ def missing(folder: Path) -> list[str]:
 
 async def _run(engine: Engine, arm: Arm, plan: DecodingPlan, texts: Sequence[Document], path: Path) -> None:
     config = ExtractConfig.model_validate(
-        {"sampling": {**arm.sampling, "seed": arm.seed}, "retry": {"max_attempts": 2}, "policy": {"ground": "observe"}}
+        {"sampling": {**arm.sampling, "seed": arm.seed}, "retry": {"max_attempts": 1}, "policy": {"ground": "observe"}}
     )
     room = asyncio.Semaphore(64)
 

@@ -18,7 +18,7 @@ class GateConfig(Strict):
 
     A rule is kept if a confidence bound says that B is no worse than the margin, broken if one says that it is worse,
     open else: an open rule holds. `alpha` is the chance, at most, of promoting a B that is worse than a margin allows,
-    and of rolling back or holding for a difference where there is none.
+    and of rolling back or holding for a difference where there is none (half of it for tests, half for bounds).
 
     `max_field_change` bounds the share of documents whose value of any one field is another. `field_shift` is the
     share of documents by which a field has to move one way, beyond chance, to count as shifted; `on_field_shift` says

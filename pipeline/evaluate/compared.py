@@ -20,7 +20,7 @@ from pipeline.runtime.output.run_record import read_run_record
 from pipeline.runtime.store import Store
 
 ALPHA = 0.01
-"""Chance at most that anything is called changed where nothing is."""
+"""Chance at most that anything is called changed, or a rule of the gate broken, where nothing differs."""
 MAX_DOCUMENTS = 20_000
 
 

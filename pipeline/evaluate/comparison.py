@@ -128,9 +128,10 @@ class Change:
 @dataclass(frozen=True, slots=True)
 class RunComparison:
     """Run B held against run A. `transitions` counts pairs by (status in A, status in B). `measures` and `shifts` are
-    tested together: where nothing differs, the chance that any is called changed is at most `alpha`; `tests` is how
-    many share it. `changes` says what was not alike, `warnings` what a reader must know before believing the rest.
-    `seconds` are the sums of the engine's seconds, a description: documents of one run share the machine's load."""
+    tested together: where nothing differs, the chance that any is called changed is at most half of `alpha`, the other
+    half being the gate's; `tests` is how many share it. `changes` says what was not alike, `warnings` what a reader
+    must know before believing the rest. `seconds` are the sums of the engine's seconds, a description: documents of one
+    run share the machine's load."""
 
     a: Side
     b: Side

@@ -86,7 +86,9 @@ def moved(found: RunComparison, one: FieldDiff) -> list[str]:
 
 def summary(found: RunComparison) -> str:
     """How many tests there were, and what may still be."""
-    words = f"{found.tests} tests; where nothing differs, anything is called changed in at most {found.alpha:.2%} of "
+    words = (
+        f"{found.tests} tests; where nothing differs, anything is called changed in at most {found.alpha / 2:.2%} of "
+    )
     few = sum(one.verdict == "few" for one in found.measures)
     words += f"comparisons. In {few} more too few documents differ to be tested."
     a, b = found.seconds

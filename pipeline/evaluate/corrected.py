@@ -1,7 +1,7 @@
 """Corrected: from differences of pairs to measures with a chance each, corrected for all of them together.
 
-Alpha is shared by weight (`SHARES_OF_ALPHA`), so that a hundred fields do not drown a dozen rates; what one part does
-not need, as its tests are decided, goes to the others (weighted Holm).
+Alpha is shared by weight (`SHARES_OF_ALPHA`), so that a hundred fields do not drown a dozen rates; what one part of the
+tests does not need, as its own are decided, goes to the others (weighted Holm). Half is left to the bounds of the gate.
 """
 
 from __future__ import annotations
@@ -12,15 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pipeline.evaluate.comparison import Group, Measure
-from pipeline.evaluate.fieldwise import FieldPairs, SchemaPairs
+from pipeline.evaluate.fieldwise import DIGITS, FieldPairs, SchemaPairs
 from pipeline.evaluate.signs import least_p, sign_test, signed_ranks, weighted_holm, worth_testing
 from pipeline.observe.shift import Comparison, Finding, Verdict
 
-SHARES_OF_ALPHA: Mapping[str, float] = {"rates": 0.5, "fields": 0.4, "shifts": 0.1}
+SHARES_OF_ALPHA: Mapping[str, float] = {"rates": 0.25, "fields": 0.2, "shifts": 0.05, "bounds": 0.5}
 TESTED_VALUES = 20
 """Values of a field that are tested, those that most pairs gained or lost."""
-DIGITS = 12
-"""Decimals of a difference: of equal ones, rounding errors must not make two."""
 OFTEN = 2
 """Values are told apart if each occurs so often on average, on both sides together: else a field is free text, whose
 length is tested."""
@@ -111,7 +109,7 @@ def corrected(
     } | {"shifts": [one.p for one in open_shifts]}
     chances = [p for some in kept.values() for p in some]
     weights = [SHARES_OF_ALPHA[name] / len(some) for name, some in kept.items() for _ in some]
-    adjusted = iter(weighted_holm(chances, weights))
+    adjusted = iter(weighted_holm(chances, weights, SHARES_OF_ALPHA["bounds"]))
     told = [
         _judged(one, next(adjusted), alpha) if is_open else one
         for name, some in groups.items()

@@ -6,6 +6,7 @@ and as often as they occur; a field of an array's items counts once a document, 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +26,8 @@ MAX_POINTER = 300
 MAX_VALUES = 256
 """Different texts that are told apart in a field; one with more is free text."""
 MAX_LABEL = 60
+DIGITS = 12
+"""Decimals of a difference: of equal ones, rounding errors must not make two."""
 MAX_EXAMPLES = 3
 """Changed documents that are kept of a field."""
 _SHOWN = 80
@@ -65,7 +68,7 @@ class FieldPairs:
         return not alike
 
     def _add_amount(self, name: str, mine: float, theirs: float) -> None:
-        self.amounts.setdefault(name, Counter())[theirs - mine] += 1
+        self.amounts.setdefault(name, Counter())[round(theirs - mine, DIGITS)] += 1
         self.before[name] = self.before.get(name, 0.0) + mine
 
     def _add_values(self, mine: Sequence[JsonValue], theirs: Sequence[JsonValue], alike: bool) -> None:
@@ -176,14 +179,12 @@ def _canonical(value: JsonValue) -> str:
 def _labels(values: Sequence[JsonValue]) -> set[str]:
     """Texts and truth values, to be counted by."""
     texts = {value for value in values if isinstance(value, str)}
-    labels = {text if len(text) <= MAX_LABEL else f"{text[:MAX_LABEL]}… {len(text)} {hash_of(text)}" for text in texts}
+    labels = {text if len(text) <= MAX_LABEL else f"{text[:MAX_LABEL]}… {len(text)} {_hash_of(text)}" for text in texts}
     return labels | {_canonical(value) for value in values if isinstance(value, bool)}
 
 
-def hash_of(text: str) -> str:
+def _hash_of(text: str) -> str:
     """A few digits that tell long texts apart."""
-    import hashlib
-
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
 
 

@@ -1,9 +1,9 @@
 """The gate: whether run B may take the place of run A, by the rules of a job (docs/compare.md).
 
 A rule is judged by confidence bounds, not by the estimate: *kept* if B is no worse than the margin at level
-1 - alpha, *broken* if B is worse than the margin at level 1 - alpha / rules, so that a single false alarm of all rules
-is that rare. B is promoted only if every rule is kept, so the chance of promoting one that breaks a margin is at most
-alpha without a correction (R. Berger, 1982: an intersection-union test).
+1 - alpha, *broken* if B is worse than the margin at level 1 - alpha / 2 / rules, so that a false alarm of any rule or
+test is as rare as alpha. B is promoted only if every rule is kept, so the chance of promoting one that breaks a margin
+is at most alpha without a correction (R. Berger, 1982: an intersection-union test).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Literal
 
 from pipeline.evaluate.bounds import lowest, share_bounds
 from pipeline.evaluate.comparison import Measure, RunComparison
+from pipeline.evaluate.corrected import SHARES_OF_ALPHA
 from pipeline.jobgate import GateConfig
 
 Decision = Literal["promote", "hold", "roll_back"]
@@ -74,7 +75,7 @@ def gate(found: RunComparison, rules: GateConfig) -> Gated:
 def _judged(found: RunComparison, rules: GateConfig) -> Iterator[Rule]:
     asked = [(key, *rest) for key, *rest in _RATES if getattr(rules, key) is not None]
     several = len(asked) + (rules.max_cost_rise is not None) + (rules.max_field_change is not None)
-    levels = rules.alpha, rules.alpha / max(1, several)
+    levels = rules.alpha, rules.alpha * SHARES_OF_ALPHA["bounds"] / max(1, several)
     yield _enough(found, rules)
     for key, name, what in asked:
         measure = found.measure(name)

@@ -87,12 +87,14 @@ def worth_testing(least: Sequence[float], alpha: float) -> list[bool]:
     return [one <= goal for one in least]
 
 
-def weighted_holm(chances: Sequence[float], weights: Sequence[float]) -> list[float]:
+def weighted_holm(chances: Sequence[float], weights: Sequence[float], reserved: float = 0.0) -> list[float]:
     """Each p adjusted for all (S. Holm, 1979, section 4): where nothing changed, the chance that any is at most alpha
-    is at most alpha, whatever depends on what. A test has the part of alpha that its weight is of those still open."""
+    is at most alpha, whatever depends on what. A test has the part of alpha that its weight is of those still open and
+    of what is `reserved` for others."""
     adjusted, highest = [0.0] * len(chances), 0.0
     order = sorted(range(len(chances)), key=lambda place: chances[place] / weights[place])
     still_open = list(itertools.accumulate(weights[place] for place in reversed(order)))
+    still_open = [reserved + weight for weight in still_open]
     for place, weight in zip(order, reversed(still_open), strict=True):
         highest = max(highest, min(1.0, chances[place] * weight / weights[place]))
         adjusted[place] = highest
