@@ -11,6 +11,7 @@ from rich.table import Table
 from pipeline import (
     __version__,
     commands,
+    commands_canary,
     commands_compare,
     commands_drift,
     commands_evaluate,
@@ -73,6 +74,7 @@ app.command("plan")(commands_plan.run)
 app.command("replay")(commands_replay.run)
 app.command("probe")(commands_probe.run)
 app.command("report")(commands_report.run)
+app.command("canary")(commands_canary.run)
 app.command("render")(commands_render.run)
 app.command("drift")(commands_drift.run)
 app.command("compare")(commands_compare.run)

@@ -37,12 +37,13 @@ TERMINATED = 143
 LOG_WIDTH = 120
 
 
-def run(
+def run(  # noqa: PLR0913  # the options of a command are its parameters
     job_path: JobPath,
     record: Record = None,
     fresh: Fresh = False,
     again: Again = None,
     metrics_port: MetricsPort = None,
+    canary: Annotated[bool, typer.Option("--canary/--no-canary", help="Try the job's candidate afterwards.")] = True,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show the log of Ray's workers and of vLLM.")] = False,
 ) -> None:
     """Run a job: read, extract, write Parquet, commit.
@@ -50,43 +51,59 @@ def run(
     The same command on the same input **resumes** an interrupted run and **does nothing** after a finished one. What
     is committed stands in `<output>/run=<id>/manifest.json`; trust only files that it names. `report.html` lies beside.
 
+    The candidate of the job's `canary` is tried afterwards; it changes neither the run nor the exit code.
+
     Ctrl-C and SIGTERM let what is in flight finish for a while (`safety.drain_seconds`) and save it; a second one ends
     at once.
 
     Exit codes: 0 committed, 2 job file, 3 input, 4 schema, 5 engine, 6 output, 7 run changed, 8 memory, 9 another
     driver is at the run, 10 stopped by `stop_if`, 11 stalled, 130 interrupted, 143 terminated.
     """
-    from pipeline import flow
+    from pipeline import commands_canary, flow
     from pipeline.jobfile import load_job
     from pipeline.observe.metrics.server import serving
-    from pipeline.runtime.since import AGAIN
 
-    if verbose:
-        os.environ["GRISTMILL_VERBOSE"] = "1"
-        os.environ.setdefault("VLLM_LOGGING_LEVEL", "INFO")
-    if unknown := set(again or ()) - set(AGAIN):
-        raise typer.BadParameter(f"{visible(min(unknown))} is not one of {', '.join(AGAIN)}", param_hint="--again")
+    _check(again)
+    _log(everything=verbose)
     console, job = screen(), load_job(job_path)
     watcher = Watcher(console)
-    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGTERM, terminate)
     try:
         with serving(metrics_port, watcher.say) as watcher.metrics, watcher.reporter.live():
             manifest = flow.run(job, watcher.noted(job.output), record=record, fresh=fresh, again=again or ())
+        watcher.finish(manifest)
+        if canary and job.canary is not None:
+            commands_canary.after_run(console, job, manifest.run_id, metrics_port)
     except KeyboardInterrupt as signalled:
-        command = _command(job_path, record, again, metrics_port)
-        raise typer.Exit(_interrupted(console, command, job.output, signalled)) from None
-    watcher.finish(manifest)
+        command = _command(job_path, record, again, metrics_port, canary=canary)
+        raise typer.Exit(interrupted(console, command, job.output, signalled)) from None
 
 
-def _command(job_path: Path, record: str | None, again: Sequence[str] | None, metrics: str | None) -> str:
+def _check(again: Sequence[str] | None) -> None:
+    from pipeline.runtime.since import AGAIN
+
+    if unknown := set(again or ()) - set(AGAIN):
+        raise typer.BadParameter(f"{visible(min(unknown))} is not one of {', '.join(AGAIN)}", param_hint="--again")
+
+
+def _log(*, everything: bool) -> None:
+    if everything:
+        os.environ["GRISTMILL_VERBOSE"] = "1"
+        os.environ.setdefault("VLLM_LOGGING_LEVEL", "INFO")
+
+
+def _command(
+    job_path: Path, record: str | None, again: Sequence[str] | None, metrics: str | None, *, canary: bool
+) -> str:
     """What was typed, without --fresh: that would begin anew."""
-    flags = [*(["--record", record] if record else []), *(["--metrics-port", metrics] if metrics else [])]
+    flags = [] if canary else ["--no-canary"]
+    flags += [*(["--record", record] if record else []), *(["--metrics-port", metrics] if metrics else [])]
     flags += [word for one in again or () for word in ("--again", one)]
     return shlex.join(["gristmill", "run", str(job_path), *flags])
 
 
-def _interrupted(console: Console, command: str, output: str, signalled: KeyboardInterrupt) -> int:
-    """Say how to go on; the exit code."""
+def interrupted(console: Console, command: str, output: str, signalled: KeyboardInterrupt) -> int:
+    """Say how to go on after Ctrl-C or SIGTERM; the exit code."""
     terminated = isinstance(signalled, Terminated)
     word = "terminated" if terminated else "interrupted"
     console.print(f"\n{word}. Documents finished so far are kept in {visible(output)}.", style="yellow")
@@ -94,7 +111,8 @@ def _interrupted(console: Console, command: str, output: str, signalled: Keyboar
     return TERMINATED if terminated else INTERRUPTED
 
 
-def _terminate(_signal: int, _frame: object) -> None:
+def terminate(_signal: int, _frame: object) -> None:
+    """What SIGTERM does to a command that runs a job."""
     raise Terminated
 
 

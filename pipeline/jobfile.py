@@ -40,7 +40,10 @@ def load_job(path: str | Path) -> JobConfig:
     path = Path(path)
     job = read_work(read_yaml(path), path.parent, JobConfig, str(path))
     where = job.input.model_copy(update={"path": _relative_to(path.parent, job.input.path)})
-    return job.model_copy(update={"input": where, "output": _relative_to(path.parent, job.output)})
+    canary = job.canary
+    if canary is not None and canary.schemas is not None:
+        canary = canary.model_copy(update={"schemas": _relative_to(path.parent, canary.schemas)})
+    return job.model_copy(update={"input": where, "output": _relative_to(path.parent, job.output), "canary": canary})
 
 
 def load_yaml(path: str | Path, model: type[Model]) -> Model:
@@ -100,6 +103,8 @@ def relative_paths(path: str | Path) -> dict[str, str]:
     data, base = read_yaml(path), path.parent
     found = {"schemas": _moving(base, data.get("schemas", "schemas")), "output": _moving(base, data["output"])}
     found["input.path"] = _moving(base, data["input"]["path"])
+    if schemas := (data.get("canary") or {}).get("schemas"):
+        found["canary.schemas"] = _moving(base, schemas)
     found |= {f"lookups.{n}.path": _moving(base, one["path"]) for n, one in enumerate(data.get("lookups") or ())}
     others = {f"engines.{name}": engine for name, engine in (data.get("engines") or {}).items()}
     for key, engine in {"engine": data["engine"], **others}.items():
