@@ -13,6 +13,7 @@ from pipeline import (
     commands,
     commands_canary,
     commands_compare,
+    commands_differential,
     commands_drift,
     commands_evaluate,
     commands_plan,
@@ -78,6 +79,7 @@ app.command("canary")(commands_canary.run)
 app.command("render")(commands_render.run)
 app.command("drift")(commands_drift.run)
 app.command("compare")(commands_compare.run)
+app.command("differential")(commands_differential.run)
 app.command("evaluate")(commands_evaluate.run)
 app.command("submit")(commands_submit.run)
 app.command("status")(commands_submitted.status)

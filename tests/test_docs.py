@@ -53,6 +53,7 @@ COMMANDS = (
     "replay",
     "drift",
     "compare",
+    "differential",
     "evaluate",
     "render",
     "report",

@@ -61,8 +61,12 @@ _ASKED: Lately[tuple[str, str], Asked] = Lately()
 
 def required_states(record: JsonValue, plan: DecodingPlan) -> Counter[str]:
     """How many required values are `filled`, `null`, `empty` (text of blanks, no item, no member) or `absent`."""
+    return states_under(record, _ASKED.get((plan.name, plan.schema_digest), lambda: asked_of(plan.acceptance)))
+
+
+def states_under(record: JsonValue, asked: Asked) -> Counter[str]:
+    """As `required_states`, by what a schema requires (`asked_of`)."""
     states: Counter[str] = Counter()
-    asked = _ASKED.get((plan.name, plan.schema_digest), lambda: _asked(plan.acceptance))
     open_values: list[tuple[JsonValue, Asked]] = [(record, asked)]
     while open_values:
         value, asked = open_values.pop()
@@ -75,7 +79,8 @@ def required_states(record: JsonValue, plan: DecodingPlan) -> Counter[str]:
     return states
 
 
-def _asked(schema: Mapping[str, Any]) -> Asked:
+def asked_of(schema: Mapping[str, Any]) -> Asked:
+    """What a schema requires."""
     return Asked(schema, _together(schema, [schema]), {})
 
 
