@@ -16,6 +16,7 @@ from pipeline import (
     commands_differential,
     commands_drift,
     commands_evaluate,
+    commands_models,
     commands_plan,
     commands_probe,
     commands_render,
@@ -81,6 +82,7 @@ app.command("drift")(commands_drift.run)
 app.command("compare")(commands_compare.run)
 app.command("differential")(commands_differential.run)
 app.command("evaluate")(commands_evaluate.run)
+app.command("models")(commands_models.run)
 app.command("submit")(commands_submit.run)
 app.command("status")(commands_submitted.status)
 app.command("cancel")(commands_submitted.cancel)

@@ -54,6 +54,7 @@ COMMANDS = (
     "drift",
     "compare",
     "differential",
+    "models",
     "evaluate",
     "render",
     "report",
