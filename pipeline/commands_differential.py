@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shlex
@@ -30,16 +31,21 @@ Where = Annotated[
     ),
 ]
 Limit = Annotated[int | None, typer.Option(min=1, help="Of a job: the first so many documents only.")]
+Orders = Annotated[
+    int,
+    typer.Option(min=0, max=20, help="Of a job: also run it under so many other orders of each enum's members."),
+]
 Schemas = Annotated[str | None, typer.Option(help="The directory of schemas.", show_default="the job's")]
 Documents = Annotated[int, typer.Option(min=1, help="Documents to compare; of more, evenly chosen units of them.")]
 Output = Annotated[Path | None, typer.Option("--output", help="Write a page (HTML) that opens offline to this file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, and nothing else there.")]
 
 
-def run(  # the options of a command are its parameters
+def run(  # noqa: PLR0913  # the options of a command are its parameters
     where: Where,
     *,
     limit: Limit = None,
+    orders: Orders = 0,
     schemas: Schemas = None,
     documents: Documents = 20_000,
     output: Output = None,
@@ -48,26 +54,27 @@ def run(  # the options of a command are its parameters
     """Run the same documents with the constraint and without it, the prompt being the same, and show what it buys.
 
     Format, completeness, agreement of the content by field, clipped mass where audited, tokens and time, each with an
-    interval; documents by what became of them, with examples. The runs lie in `<output>/differential`; the same command
-    goes on with them, and asks nothing twice. See docs/differential.md.
+    interval; documents by what became of them, with examples; with --orders, what the order of choices changes. The
+    runs lie in `<output>/differential`; the same command goes on with them, and asks nothing twice. See
+    docs/differential.md.
 
     Exit codes: 0 shown, 2 options or the job file, 6 a run cannot be read or the page not written, and those of
     `gristmill run`.
     """
     from pipeline.evaluate.differential_runs import from_job, from_runs
-    from pipeline.evaluate.differential_shown import as_document, differential_sheet
+    from pipeline.evaluate.differential_shown import as_document, differential_sheet, order_section
 
+    command, order = shlex.join(["gristmill", "differential", *where]), None
     if len(where) == 1:
-        job, found = running(
-            shlex.join(["gristmill", "differential", where[0]]),
-            lambda observe: from_job(where[0], limit, documents, observe),
-        )
-    elif len(where) == 2:
+        job, found, order = running(command, lambda see: from_job(where[0], limit, documents, see, orders))
+    elif len(where) == 2 and not orders:
         job, found = from_runs((where[0], where[1]), schemas, documents)
     else:
-        raise typer.BadParameter("give a job file, or two runs", param_hint="JOB.yaml | CONSTRAINED FREE")
-    command = shlex.join(["gristmill", "differential", *where])
-    show(as_document(found), differential_sheet(found, job, command), output, as_json=as_json)
+        raise typer.BadParameter(
+            "give a job file, or two runs without --orders", param_hint="JOB.yaml | CONSTRAINED FREE"
+        )
+    sheet = differential_sheet(found, job, command, [order_section(order)] if order else [])
+    show({**as_document(found), "order": dataclasses.asdict(order) if order else None}, sheet, output, as_json=as_json)
 
 
 def running(command: str, work: Callable[[Any], Any]) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pipeline.evaluate.differential import CLASSES, Compared, Differential, FieldAgreement
 from pipeline.evaluate.intervals import Rate
+from pipeline.evaluate.order import Ordered
 from pipeline.evaluate.sheet import Section, Sheet, difference_cell, factor_cell, mean_cell, rate_cell
 from pipeline.evaluate.side_rates import Gap
 from pipeline.evaluate.sides import AMOUNTS
@@ -71,6 +72,29 @@ def differential_sheet(found: Differential, job: str, command: str, more: Sequen
     """All that is shown; `more` are sections of other experiments on the same job."""
     sections = [*differential_section(found), *more]
     return Sheet("Gristmill differential", job, list(lines(found)), found.notes, sections, command)
+
+
+def order_section(found: Ordered) -> Section:
+    """What other orders of choices change."""
+    lead = (
+        f"{found.enums} lists of choices, in {found.orders} other orders, in prompt and grammar alike. Shares "
+        "of values, and of records, that are not those of the first run: when the very same is run again, and under "
+        f"another order; over {found.documents} documents."
+    )
+    return Section("order", "Order of choices", lead, [_order(found)])
+
+
+def _order(found: Ordered) -> Table:
+    rows = [
+        [
+            text(one.pointer, one.schema, code=True) if one.schema else text("records"),
+            rate_cell(key("again", one.schema, one.pointer), one.again),
+            rate_cell(key("order", one.schema, one.pointer), one.order),
+            difference_cell(key("order", one.schema, one.pointer, "gap"), one.gap, worse=1),
+        ]
+        for one in (found.records, *found.fields[:SHOWN_FIELDS])
+    ]
+    return table("What changes", ("", "run again", "another order", "more than by itself"), rows)
 
 
 def lines(found: Differential) -> Iterator[str]:
