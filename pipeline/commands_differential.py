@@ -35,7 +35,7 @@ Orders = Annotated[
     int,
     typer.Option(min=0, max=20, help="Of a job: also run it under so many other orders of each enum's members."),
 ]
-Schemas = Annotated[str | None, typer.Option(help="The directory of schemas.", show_default="the job's")]
+Schemas = Annotated[str | None, typer.Option(help="Of two runs: the directory of schemas.", show_default="the job's")]
 Documents = Annotated[int, typer.Option(min=1, help="Documents to compare; of more, evenly chosen units of them.")]
 Output = Annotated[Path | None, typer.Option("--output", help="Write a page (HTML) that opens offline to this file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, and nothing else there.")]

@@ -39,7 +39,7 @@ _RUNS = (CONSTRAINED, FREE)
 @dataclass(frozen=True, slots=True)
 class Compared:
     """One measure in both runs: shares, or amounts of a document; `gap` is a difference free - constrained, of amounts
-    a factor free / constrained."""
+    a factor free / constrained. `documents` have it in both, but for clipped mass, which only one has."""
 
     name: str
     documents: int
@@ -87,7 +87,6 @@ class _Found:
     counts: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
     members: dict[str, list[Key]] = field(default_factory=lambda: {name: [] for name in CLASSES})
     differing: dict[Key, list[FieldMatch]] = field(default_factory=dict)
-    judged: int = 0
 
     def place(self, schema: str, pointer: str) -> tuple[str, str]:
         known = (schema, pointer) in self.counts or len(self.counts) < MAX_FIELDS
@@ -114,15 +113,13 @@ def differential(
     found = _Found(SideRates(resamples=resamples))
     for key, (one, other) in both.documents.items():
         _add(found, key, one, other, bodies.get(key[0], {}))
-    asked = {name: len(members) for name, members in found.members.items()}
-    rates = found.rates
     return Differential(
         runs=(constrained.store.where, free.store.where),
         documents=len(both.documents),
         apart=both.apart,
         unread=both.unread,
-        classes={name: rates.rate(("class", name)) for name in asked},
-        measures=list(_measures(rates)),
+        classes={name: found.rates.rate(("class", name)) for name in CLASSES},
+        measures=list(_measures(found.rates)),
         fields=sorted(_fields(found), key=_by_difference),
         cases=cases_of(runs, found.members, found.differing),
         notes=[*notes, *_notes(runs, both)],
@@ -131,12 +128,11 @@ def differential(
 
 def _add(found: _Found, key: Key, one: Beside, other: Beside, body: Mapping[str, Any]) -> None:
     parts: dict[Slice, tuple[float, float]] = {}
-    for run, side in zip(_RUNS, (one, other), strict=True):
-        parts |= {(run, name): part for name, part in side.parts.items()}
+    for name, side, others in ((CONSTRAINED, one, other), (FREE, other, one)):
+        parts |= {(name, what): part for what, part in side.parts.items() if what in others.parts or what == "clipped"}
     for pointer, part in one.clipped.items():
         parts["clipped", *found.place(key[0], pointer)] = part
     if "legal" in one.parts and "legal" in other.parts:
-        found.judged += 1
         kind = _kind(found, key, (one, other), body, parts)
         parts |= {("class", name): (float(name == kind), 1.0) for name in CLASSES if "required" not in name}
         found.members[kind].append(key)

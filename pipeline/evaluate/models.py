@@ -122,12 +122,13 @@ def _parts(
     candidates: Sequence[Candidate], key: Key, sides: Sequence[Beside], score: GoldScore | None
 ) -> dict[tuple[str, ...], Part]:
     parts: dict[tuple[str, ...], Part] = {}
+    alike = set.intersection(*(set(side.parts) for side in sides)) | {"clipped"}
     place = 0
     for one in candidates:
         mine = sides[place : place + len(one.runs)]
         place += len(one.runs)
         first = mine[0]
-        parts |= {(one.name, name): part for name, part in first.parts.items()}
+        parts |= {(one.name, name): part for name, part in first.parts.items() if name in alike}
         for name, others in (
             ("repeat", mine[1 : 1 + len(one.repeats)]),
             ("batch", mine[1 + len(one.repeats) :]),

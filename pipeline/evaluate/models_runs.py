@@ -9,6 +9,7 @@ from typing import Any
 from pipeline.errors import JobFileError, OutputError
 from pipeline.evaluate.arms import arm_of, run_arm
 from pipeline.evaluate.bodies import bodies_of, run_of
+from pipeline.evaluate.gold import read_gold
 from pipeline.evaluate.models import Candidate, Selection, Wanted, select
 from pipeline.flow import Observer
 from pipeline.job import JobConfig
@@ -30,11 +31,14 @@ def from_job(
     against each other; also the job's name. An engine is `main`, a name of the job's `engines`, or an engine config.
 
     Raises:
+        InputError: the gold cannot be read.
         JobFileError: there is no such engine, or the job cannot be run with it.
         GristmillError: as for `flow.run`.
     """
     job = load_job(path)
     named = _named(job, engines)
+    if wanted.gold is not None:
+        next(read_gold(wanted.gold), None)  # a wrong path is told before hours of runs
     arms = {name: list(_arms(job, name, engine, limit, repeats)) for name, engine in named.items()}
     candidates = []
     for name, mine in arms.items():
@@ -73,6 +77,8 @@ def _selected(candidates: Sequence[Candidate], wanted: Wanted, schemas: str | No
 
 def _named(job: JobConfig, engines: Sequence[str]) -> dict[str, Any]:
     """Engine configs by a short name each."""
+    if job.placement.kind == "serve":
+        raise JobFileError("under `placement.kind: serve` the application's engine answers, whatever is named here.")
     found: dict[str, Any] = {}
     for one in engines:
         engine = job.engine if one == MAIN else job.engines.get(one)

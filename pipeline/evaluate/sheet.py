@@ -54,7 +54,7 @@ def rendered(sheet: Sheet) -> Iterator[RenderableType]:
         for one in (table for table in section.tables if table.rows):
             made = rich.table.Table(title=cell(one.caption), title_justify="left")
             for place, column in enumerate(one.columns):
-                made.add_column(column, justify="right" if place in one.numeric else "left")
+                made.add_column(cell(column), justify="right" if place in one.numeric else "left")
             for row in one.rows:
                 made.add_row(*(cell(_plain(item), _STYLES.get(item.tone, "")) for item in row))
             yield made

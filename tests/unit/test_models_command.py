@@ -13,7 +13,7 @@ from support import Answers, completion
 from typer.testing import CliRunner
 
 from pipeline.cli import app
-from pipeline.errors import JobFileError
+from pipeline.errors import InputError, JobFileError
 from pipeline.evaluate.advice import advise, comparisons
 from pipeline.evaluate.arms import arm_of
 from pipeline.evaluate.bodies import bodies_of, run_of
@@ -153,3 +153,11 @@ def test_engines_have_to_be_two_and_told_apart(tmp_path: Path) -> None:
         with pytest.raises(JobFileError, match=words):
             from_job(str(path), engines, None, 1, None, lambda *_: None)  # type: ignore[arg-type]
     assert CliRunner().invoke(app, ["models", str(path)]).exit_code == 2
+    wanted = Wanted(10, GoldConfig(str(tmp_path / "nowhere.jsonl")))
+    other = tmp_path / "other.yaml"
+    other.write_text("engine: sampler\nseed: 2\n")
+    with pytest.raises(InputError, match=r"nowhere\.jsonl"):  # before anything runs
+        from_job(str(path), ["main", str(other)], None, 1, wanted, lambda *_: None)
+    path.write_text(json.dumps(job(tmp_path, placement={"kind": "serve"}).model_dump(mode="json", by_alias=True)))
+    with pytest.raises(JobFileError, match="the application's engine answers"):
+        from_job(str(path), ["main", str(other)], None, 1, wanted, lambda *_: None)
