@@ -15,6 +15,8 @@ from pipeline.runtime.output.browse import Browsed
 
 MOST_CASES = 5
 """Of each class."""
+MOST_VALUES = 3
+"""Of one document."""
 MAX_SHOWN = 200
 """Characters of an answer, or of values."""
 
@@ -31,7 +33,7 @@ class Case:
 
 
 def cases_of(
-    runs: tuple[Browsed, Browsed], members: Mapping[str, Sequence[Key]], differing: Mapping[Key, Sequence[FieldMatch]]
+    runs: tuple[Browsed, Browsed], members: Mapping[str, Sequence[Key]], differing: Mapping[Key, tuple[str, str]]
 ) -> list[Case]:
     """Documents of each class but `same`, chosen by a hash of their ids, so that no order of rows chooses them. Of
     those `differing` in content their fields are told, else first answers.
@@ -45,14 +47,16 @@ def cases_of(
     return [_case(kind, key, differing, told) for kind, key in picked]
 
 
-def _case(
-    kind: str, key: Key, differing: Mapping[Key, Sequence[FieldMatch]], told: Sequence[Mapping[Key, str]]
-) -> Case:
+def told_of(leaves: Sequence[FieldMatch]) -> tuple[str, str]:
+    """The first of some values that differ, as either run has them."""
+    ours = "; ".join(f"{leaf.pointer}: {leaf.expected}"[:MAX_SHOWN] for leaf in leaves[:MOST_VALUES])
+    theirs = "; ".join(f"{leaf.pointer}: {leaf.found}"[:MAX_SHOWN] for leaf in leaves[:MOST_VALUES])
+    return cut(ours, MAX_SHOWN), cut(theirs, MAX_SHOWN)
+
+
+def _case(kind: str, key: Key, differing: Mapping[Key, tuple[str, str]], told: Sequence[Mapping[Key, str]]) -> Case:
     if kind == "content":
-        leaves = differing[key]
-        ours = "; ".join(f"{leaf.pointer}: {leaf.expected}" for leaf in leaves)
-        theirs = "; ".join(f"{leaf.pointer}: {leaf.found}" for leaf in leaves)
-        return Case(kind, *key, cut(ours, MAX_SHOWN), cut(theirs, MAX_SHOWN))
+        return Case(kind, *key, *differing[key])
     return Case(kind, *key, told[0].get(key, ""), told[1].get(key, ""))
 
 

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.evaluate.cases import Case, cases_of
+from pipeline.evaluate.cases import Case, cases_of, told_of
 from pipeline.evaluate.changes import ONE_AT_A_TIME, changes_of
 from pipeline.evaluate.intervals import FEW, RESAMPLES, Rate, Slice
-from pipeline.evaluate.match import RIGHT, FieldMatch, match
+from pipeline.evaluate.match import RIGHT, match
 from pipeline.evaluate.side_rates import Gap, SideRates
 from pipeline.evaluate.sides import AMOUNTS, SHARES, Beside, Key, Together, together
 from pipeline.runtime.output.browse import Browsed
@@ -86,11 +86,15 @@ class _Found:
     rates: SideRates
     counts: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
     members: dict[str, list[Key]] = field(default_factory=lambda: {name: [] for name in CLASSES})
-    differing: dict[Key, list[FieldMatch]] = field(default_factory=dict)
+    differing: dict[Key, tuple[str, str]] = field(default_factory=dict)
+    places: dict[tuple[str, str], None] = field(default_factory=dict)
 
     def place(self, schema: str, pointer: str) -> tuple[str, str]:
-        known = (schema, pointer) in self.counts or len(self.counts) < MAX_FIELDS
-        return (schema, pointer if known else OTHER)
+        """The field, or the one that all further fields share."""
+        if (schema, pointer) not in self.places and len(self.places) >= MAX_FIELDS:
+            return schema, OTHER
+        self.places[schema, pointer] = None
+        return schema, pointer
 
 
 def differential(
@@ -130,8 +134,10 @@ def _add(found: _Found, key: Key, one: Beside, other: Beside, body: Mapping[str,
     parts: dict[Slice, tuple[float, float]] = {}
     for name, side, others in ((CONSTRAINED, one, other), (FREE, other, one)):
         parts |= {(name, what): part for what, part in side.parts.items() if what in others.parts or what == "clipped"}
-    for pointer, part in one.clipped.items():
-        parts["clipped", *found.place(key[0], pointer)] = part
+    for pointer, (mass, tokens) in one.clipped.items():
+        where: Slice = ("clipped", *found.place(key[0], pointer))
+        before = parts.get(where, (0.0, 0.0))
+        parts[where] = (before[0] + mass, before[1] + tokens)
     if "legal" in one.parts and "legal" in other.parts:
         kind = _kind(found, key, (one, other), body, parts)
         parts |= {("class", name): (float(name == kind), 1.0) for name in CLASSES if "required" not in name}
@@ -167,7 +173,7 @@ def _kind(
         parts["field", *place] = (same + (leaf.verdict in RIGHT), of + 1)
     differing = [leaf for leaf in judged if leaf.verdict not in RIGHT]
     if differing:
-        found.differing[key] = differing[:3]
+        found.differing[key] = told_of(differing)
     return "content" if differing else "same"
 
 

@@ -14,7 +14,7 @@ from pipeline.evaluate.side_rates import Gap
 from pipeline.evaluate.sides import AMOUNTS
 from pipeline.observe.visible import visible_id
 from pipeline.report.sections import key
-from pipeline.report.shown import Cell, Table, count, table, text
+from pipeline.report.shown import Cell, Table, count, cut, table, text
 
 SHOWN_FIELDS = 60
 WORDS = {
@@ -87,7 +87,7 @@ def order_section(found: Ordered) -> Section:
 def _order(found: Ordered) -> Table:
     rows = [
         [
-            text(one.pointer, one.schema, code=True) if one.schema else text("records"),
+            text(cut(one.pointer, 120), one.schema, code=True) if one.schema else text("records"),
             rate_cell(key("again", one.schema, one.pointer), one.again),
             rate_cell(key("order", one.schema, one.pointer), one.order),
             difference_cell(key("order", one.schema, one.pointer, "gap"), one.gap, worse=1),
@@ -149,7 +149,7 @@ def _measures(some: Sequence[Compared]) -> Table:
 def _fields(some: Sequence[FieldAgreement]) -> Table:
     rows = [
         [
-            text(one.pointer or "(the record)", one.schema, code=True),
+            text(cut(one.pointer, 120) or "(the record)", one.schema, code=True),
             rate_cell(key("agrees", one.schema, one.pointer), one.agrees),
             *_counts(one),
             rate_cell(key("clipped", one.schema, one.pointer), one.clipped),
