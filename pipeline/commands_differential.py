@@ -80,11 +80,13 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
 def running(command: str, work: Callable[[Any], Any]) -> Any:
     """Do what runs jobs, with a console on stderr that follows them; Ctrl-C and SIGTERM end it as they end
     `gristmill run`."""
+    from pipeline.observe.metrics.server import serving
+
     console = screen(stderr=True)
     watcher = commands_run.Watcher(console)
     signal.signal(signal.SIGTERM, commands_run.terminate)
     try:
-        with watcher.reporter.live():
+        with serving(None, watcher.say) as watcher.metrics, watcher.reporter.live():
             return work(watcher)
     except KeyboardInterrupt as signalled:
         raise typer.Exit(commands_run.interrupted(console, command, "the job's output", signalled)) from None

@@ -41,10 +41,12 @@ def cases_of(
     Raises:
         OutputError: a run cannot be read.
     """
-    kinds = [name for name in members if name != "same"]
-    picked = [(kind, key) for kind in kinds for key in sorted(members[kind], key=_drawn)[:MOST_CASES]]
-    told = [_answers(run, {key for _, key in picked}) for run in runs]
-    return [_case(kind, key, differing, told) for kind, key in picked]
+    picked: dict[Key, str] = {}  # a document of two classes is told once
+    for kind in (name for name in members if name != "same"):
+        others = sorted((key for key in members[kind] if key not in picked), key=_drawn)
+        picked |= dict.fromkeys(others[:MOST_CASES], kind)
+    told = [_answers(run, set(picked)) for run in runs]
+    return [_case(kind, key, differing, told) for key, kind in picked.items()]
 
 
 def told_of(leaves: Sequence[FieldMatch]) -> tuple[str, str]:

@@ -14,6 +14,7 @@ from support import Answers, completion
 from typer.testing import CliRunner
 
 from pipeline.cli import app
+from pipeline.commands_differential import running
 from pipeline.evaluate.side_rates import SideRates, expanded_tail
 
 EVIL = "\x1b[2J[/b]<script>alert(1)</script>\u202e"
@@ -105,6 +106,7 @@ def test_examples_are_told_safely_on_a_terminal_and_on_the_page(runs: tuple[str,
     assert all(len(one[side]) < 250 for one in found["cases"] for side in ("constrained", "free"))
     kinds = [one["kind"] for one in found["cases"]]
     assert (kinds.count("gained"), kinds.count("lost"), kinds.count("same")) == (5, 2, 0)
+    assert len({one["document_id"] for one in found["cases"]}) == len(found["cases"])
 
 
 def test_runs_the_wrong_way_round_and_of_another_prompt_are_told(runs: tuple[str, str], tmp_path: Path) -> None:
@@ -120,6 +122,17 @@ def test_documents_of_one_run_only_are_in_no_class_and_said(tmp_path: Path, runs
     found = json.loads(shown(runs[0], other, "--json"))
     assert found["documents"] == 20 and found["apart"] == 6
     assert any("6 rows are of documents that are not in both runs" in note for note in found["notes"])
+
+
+def test_what_follows_a_run_takes_all_that_a_run_tells(capfd: pytest.CaptureFixture[str]) -> None:
+    def work(observe: Any) -> None:
+        observe("warned", "mind \x1b[2J")
+        observe("numbers", object())  # for metrics that nobody asks for here
+        observe("done", "out/run=0")
+
+    running("gristmill differential job.yaml", work)
+    shown = capfd.readouterr()
+    assert "mind \\x1b" in shown.err and not shown.out
 
 
 def rates_of(pairs: list[tuple[float, float]]) -> SideRates:
