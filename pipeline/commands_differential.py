@@ -64,7 +64,7 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     from pipeline.evaluate.differential_runs import from_job, from_runs
     from pipeline.evaluate.differential_shown import as_document, differential_sheet, order_section
 
-    command, order = shlex.join(["gristmill", "differential", *where]), None
+    command, order = typed("differential", where, limit=limit, orders=orders or None), None
     if len(where) == 1:
         job, found, order = running(command, lambda see: from_job(where[0], limit, documents, see, orders))
     elif len(where) == 2 and not orders:
@@ -75,6 +75,12 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
         )
     sheet = differential_sheet(found, job, command, [order_section(order)] if order else [])
     show({**as_document(found), "order": dataclasses.asdict(order) if order else None}, sheet, output, as_json=as_json)
+
+
+def typed(name: str, where: list[str], **options: object) -> str:
+    """The command that makes an experiment again, with the options that decide what is run; None: it was not given."""
+    flags = [f"--{key.replace('_', '-')}={value}" for key, value in options.items() if value is not None]
+    return shlex.join(["gristmill", name, *where, *flags])
 
 
 def running(command: str, work: Callable[[Any], Any]) -> Any:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Annotated
 
 import typer
 
-from pipeline.commands_differential import AsJson, Limit, Output, running, show
+from pipeline.commands_differential import AsJson, Limit, Output, running, show, typed
 
 Where = Annotated[
     list[str],
@@ -56,17 +55,17 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     batches, F1 against gold, speed and cost per valid record. The runs lie in `<output>/models`; the same command goes
     on with them, and asks nothing twice. See docs/models.md.
 
-    Exit codes: 0 shown, 2 options, the job file or an engine, 3 gold that cannot be used, 6 a run cannot be read or the
-    page not written, and those of `gristmill run`.
+    Exit codes: 0 shown, 2 options, the job file, an engine, 3 gold, 6 runs or the page, and those of `gristmill run`.
     """
     from pipeline.evaluate.gold import GoldConfig
     from pipeline.evaluate.models import Wanted
     from pipeline.evaluate.models_runs import from_job, from_runs
     from pipeline.evaluate.models_shown import as_document, models_sheet
 
-    config = GoldConfig(gold, gold_id, gold_record) if gold is not None else None
-    wanted = Wanted(documents, config, price, 60 * start, schemas)
-    command = shlex.join(["gristmill", "models", *where, *(f"--engine={one}" for one in engine or ())])
+    right = GoldConfig(gold, gold_id, gold_record) if gold is not None else None
+    wanted = Wanted(documents, right, price, 60 * start, schemas)
+    words = [f"--engine={one}" for one in engine or ()]
+    command = typed("models", [*where, *words], limit=limit, repeats=repeats if engine else None, gold=gold)
     if len(where) == 1 and engine:
         job, found = running(command, lambda see: from_job(where[0], engine, limit, repeats, wanted, see))
     elif len(where) > 1 and not engine:

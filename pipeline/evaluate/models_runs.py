@@ -21,7 +21,6 @@ FOLDER = "models"
 """Where the runs lie in the job's output."""
 MAIN = "main"
 """The name of the job's own engine."""
-_PLACES = "abcdefghijklmnopqrstuvwxyz"
 
 
 def from_job(
@@ -59,9 +58,9 @@ def from_runs(paths: Sequence[str], wanted: Wanted) -> tuple[str, Selection]:
     for run, _ in runs:
         groups.setdefault(_made_by(run), []).append(run)
     candidates = []
-    for place, group in zip(_PLACES, groups.values(), strict=False):
+    for place, group in enumerate(groups.values(), 1):
         others = [(run, _at_once(run) == _at_once(group[0])) for run in group[1:]]
-        again, batches = (tuple(run for run, same in others if same is wanted) for wanted in (True, False))
+        again, batches = (tuple(run for run, same in others if same is alike) for alike in (True, False))
         candidates.append(Candidate(f"{place}: {_model(group[0])}", group[0], again, batches))
     if len(candidates) < 2:
         raise JobFileError("all runs were made by the same engine: give runs of two models, at least.")

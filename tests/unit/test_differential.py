@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from replay_runs import commit
 from support import Answers, completion
+from typer import Exit
 from typer.testing import CliRunner
 
 from pipeline.cli import app
-from pipeline.commands_differential import running
+from pipeline.commands_differential import running, typed
 from pipeline.evaluate.side_rates import SideRates, expanded_tail
 
 EVIL = "\x1b[2J[/b]<script>alert(1)</script>\u202e"
@@ -133,6 +134,18 @@ def test_what_follows_a_run_takes_all_that_a_run_tells(capfd: pytest.CaptureFixt
     running("gristmill differential job.yaml", work)
     shown = capfd.readouterr()
     assert "mind \\x1b" in shown.err and not shown.out
+
+
+def test_an_interrupted_experiment_is_continued_by_what_was_typed(capfd: pytest.CaptureFixture[str]) -> None:
+    command = typed("differential", ["my job.yaml"], limit=20, orders=None)
+
+    def work(_observe: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(Exit) as ended:
+        running(command, work)
+    assert ended.value.exit_code == 130
+    assert "gristmill differential 'my job.yaml' --limit=20" in capfd.readouterr().err
 
 
 def rates_of(pairs: list[tuple[float, float]]) -> SideRates:

@@ -70,14 +70,14 @@ def candidate(name: str, run: str, again: tuple[str, ...] = (), batches: tuple[s
 def test_a_model_that_is_worse_is_out_and_the_reason_is_told(runs: dict[str, str], tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     text = shown(runs["good"], runs["half"], "--output", str(page))
-    assert "take a: recorded: the others are shown to be worse by valid documents." in text
-    assert "b: recorded: valid documents -50.0 points" in text
+    assert "take 1: recorded: the others are shown to be worse by valid documents." in text
+    assert "2: recorded: valid documents -50.0 points" in text
     assert "Not run again, so nobody knows how stable it is" in text
     assert 'data-v="0.5"' in page.read_text(encoding="utf-8")
     found = json.loads(shown(runs["half"], runs["good"], "--json"))
-    assert found["recommended"] == "b: recorded"  # whichever is named first
+    assert found["recommended"] == "2: recorded"  # whichever is named first
     (out,) = found["advice"]["out"]
-    assert (out["model"], out["criterion"], out["against"]) == ("a: recorded", "valid", "b: recorded")
+    assert (out["model"], out["criterion"], out["against"]) == ("1: recorded", "valid", "2: recorded")
     assert found["models"][0]["shares"]["valid"]["count"] == 30
     assert found["level"] > 0.98  # five differences may be looked at
 
