@@ -60,6 +60,8 @@ def test_an_environment_is_valid(name: str, tmp_path: Path, environment: dict[st
 @pytest.mark.parametrize("name", TESTED)
 def test_plans_are_what_they_should_be(name: str, tmp_path: Path, environment: dict[str, str]) -> None:
     folder = shutil.copytree(ROOT, tmp_path / "terraform") / name
+    for read in ("deploy", "monitoring"):  # manifests, dashboards and rules of this repository
+        (tmp_path / read).symlink_to(ROOT.parent / read)
     started = terraform(folder, environment, "init", "-backend=false", "-input=false", "-no-color")
     assert started.returncode == 0, started.stderr
     result = terraform(folder, environment, "test", "-no-color")

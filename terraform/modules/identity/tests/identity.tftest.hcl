@@ -12,8 +12,7 @@ variables {
   service_account = "gristmill"
   bucket_arn      = "arn:aws:s3:::example"
   key_arn         = "arn:aws:kms:eu-central-1:123456789012:key/1"
-  read_prefixes   = ["inputs"]
-  write_prefixes  = ["outputs"]
+  folders         = { read = ["inputs"], write = ["outputs"] }
 }
 
 run "inputs_are_read_and_outputs_written" {
@@ -37,7 +36,7 @@ run "who_writes_nothing_may_write_nothing" {
   command = plan
 
   variables {
-    write_prefixes = []
+    folders = { read = ["inputs"] }
   }
 
   assert {
@@ -60,19 +59,18 @@ run "the_whole_bucket_is_refused" {
   command = plan
 
   variables {
-    read_prefixes = ["*"]
+    folders = { read = ["*"] }
   }
 
-  expect_failures = [var.read_prefixes]
+  expect_failures = [var.folders]
 }
 
 run "a_role_for_nothing_is_refused" {
   command = plan
 
   variables {
-    read_prefixes  = []
-    write_prefixes = []
+    folders = {}
   }
 
-  expect_failures = [var.write_prefixes]
+  expect_failures = [var.folders]
 }

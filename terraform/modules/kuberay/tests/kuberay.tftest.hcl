@@ -47,6 +47,44 @@ run "metrics_and_clients_reach_their_ports" {
   }
 }
 
+run "without_internet" {
+  command = plan
+
+  variables {
+    chart = { repository = "oci://registry.example.com/charts", registry = "registry.example.com/mirror" }
+  }
+
+  assert {
+    condition     = helm_release.operator.repository == "oci://registry.example.com/charts" && helm_release.operator.version == "1.7.0"
+    error_message = "The chart comes from the mirror, in the same version."
+  }
+
+  assert {
+    condition     = yamldecode(helm_release.operator.values[0]).image == { repository = "registry.example.com/mirror/kuberay/operator" }
+    error_message = "The image comes from the mirror, with the chart's tag."
+  }
+}
+
+run "a_repository_that_anybody_on_the_way_can_change_is_refused" {
+  command = plan
+
+  variables {
+    chart = { repository = "http://registry.example.com/charts" }
+  }
+
+  expect_failures = [var.chart]
+}
+
+run "a_registry_with_a_scheme_is_refused" {
+  command = plan
+
+  variables {
+    chart = { registry = "https://registry.example.com" }
+  }
+
+  expect_failures = [var.chart]
+}
+
 run "ray_beside_the_operator_is_refused" {
   command = plan
 
@@ -61,8 +99,8 @@ run "a_version_without_schedules_is_refused" {
   command = plan
 
   variables {
-    chart_version = "1.5.1"
+    chart = { version = "1.5.1" }
   }
 
-  expect_failures = [var.chart_version]
+  expect_failures = [var.chart]
 }
