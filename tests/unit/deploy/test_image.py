@@ -118,9 +118,10 @@ def test_it_fits_the_locks_the_package_and_the_manifests() -> None:
         base = re.fullmatch(r"rayproject/ray:([\d.]+)-py3(\d+)-(cpu|cu\d+)", values[f"{flavour.upper()}_BASE"])
         assert base is not None and f"ray=={base[1]}\n" in text and base[2] == python[1]
         toolkit = re.search(r"^cuda-toolkit==(\d+)\.(\d+)", text, re.MULTILINE)
-        assert base[3] == (f"cu{toolkit[1]}{toolkit[2]}" if toolkit else "cpu"), "kernels are compiled while an engine starts"
+        # FlashInfer compiles with the toolkit of the base while an engine starts, and links to that of the lock.
+        assert base[3] == (f"cu{toolkit[1]}{toolkit[2]}" if toolkit else "cpu")
         assert re.search(r"^setuptools==", text, re.MULTILINE), "--no-build-isolation builds with what is there"
-        assert (f"base-{flavour}") in {rest.split()[-1] for word, rest in words if word == "FROM"}
+        assert f"base-{flavour}" in {rest.split()[-1] for word, rest in words if word == "FROM"}
     assert [rest for word, rest in words if word == "USER"][-1] == f"{USER}:{GROUP}"
 
 
