@@ -49,10 +49,20 @@ variable "metrics_namespaces" {
   description = "Namespaces whose pods may read the metrics of Ray."
   type        = list(string)
   default     = []
+
+  validation {
+    condition     = alltrue([for name in var.metrics_namespaces : can(regex("^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$", name))])
+    error_message = "metrics_namespaces holds names of namespaces."
+  }
 }
 
 variable "client_namespaces" {
   description = "Namespaces whose pods may call the online endpoint."
   type        = list(string)
   default     = []
+
+  validation {
+    condition     = alltrue([for name in var.client_namespaces : can(regex("^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$", name))])
+    error_message = "client_namespaces holds names of namespaces."
+  }
 }

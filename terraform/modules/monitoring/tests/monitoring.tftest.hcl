@@ -25,6 +25,53 @@ run "files_become_dashboards_and_rules" {
   }
 }
 
+run "everything_is_scraped_and_kept" {
+  command = plan
+
+  assert {
+    condition = (
+      !anytrue(values({ for name, value in yamldecode(helm_release.prometheus.values[0]).prometheus.prometheusSpec : name => value if endswith(name, "NilUsesHelmValues") }))
+      && yamldecode(helm_release.prometheus.values[0]).prometheus.prometheusSpec.retention == "30d"
+      && yamldecode(helm_release.prometheus.values[0]).prometheus.prometheusSpec.storageSpec.volumeClaimTemplate.spec.resources.requests.storage == "50Gi"
+    )
+    error_message = "Monitors and rules of every namespace, for 30 days."
+  }
+
+  assert {
+    condition     = length([for name in keys(yamldecode(helm_release.prometheus.values[0]).prometheus.prometheusSpec) : name if endswith(name, "NilUsesHelmValues")]) == 3
+    error_message = "Monitors of pods, of services, and rules."
+  }
+
+  assert {
+    condition     = alltrue([for map in values(kubernetes_config_map_v1.dashboard) : map.metadata[0].labels.grafana_dashboard == "1"])
+    error_message = "Grafana finds dashboards by this label."
+  }
+
+  assert {
+    condition     = helm_release.prometheus.atomic && helm_release.prometheus.cleanup_on_fail
+    error_message = "An installation that failed leaves nothing half done."
+  }
+}
+
+run "disk_and_alerts_go_where_they_were_told_to" {
+  command = plan
+
+  variables {
+    storage_class       = "gristmill"
+    alertmanager_secret = "whom-to-tell"
+  }
+
+  assert {
+    condition     = yamldecode(helm_release.prometheus.values[0]).prometheus.prometheusSpec.storageSpec.volumeClaimTemplate.spec.storageClassName == "gristmill"
+    error_message = "The class that was named."
+  }
+
+  assert {
+    condition     = yamldecode(helm_release.prometheus.values[0]).alertmanager.alertmanagerSpec.configSecret == "whom-to-tell"
+    error_message = "The Secret that was named."
+  }
+}
+
 run "images_come_from_where_the_chart_says" {
   command = plan
 
