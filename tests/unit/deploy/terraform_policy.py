@@ -24,6 +24,8 @@ def rights(folder: Folder) -> Iterator[str]:
             for action in constants(statement.get("actions", [])):
                 if "*" in action:
                     yield f"{where} allows {action}"
+            if "actions" not in statement or not {"resources", "principals"} & set(statement):
+                yield f"{where} does not say what it allows, or on what"
             if "not_actions" in statement or "not_resources" in statement:
                 yield f"{where} allows all but what it names"
             if "*" in set(constants(statement.get("resources", []))):

@@ -98,7 +98,9 @@ run "auto_mode_has_all_its_parts" {
 
   assert {
     condition = (
-      one(data.aws_iam_policy_document.cluster_trust.statement[0].principals).identifiers == toset(["eks.amazonaws.com"])
+      data.aws_iam_policy_document.cluster_trust.statement[0].actions == toset(["sts:AssumeRole", "sts:TagSession"])
+      && data.aws_iam_policy_document.node_trust.statement[0].actions == toset(["sts:AssumeRole"])
+      && one(data.aws_iam_policy_document.cluster_trust.statement[0].principals).identifiers == toset(["eks.amazonaws.com"])
       && one(data.aws_iam_policy_document.node_trust.statement[0].principals).identifiers == toset(["ec2.amazonaws.com"])
     )
     error_message = "The service that needs the role takes it."
