@@ -95,6 +95,13 @@ def kept(folder: Folder) -> Iterator[str]:
             yield f"{folder.path.name}: {of}.{name} is never rotated"
 
 
+def releases(folder: Folder) -> Iterator[str]:
+    """A Helm release is there as a whole or not at all."""
+    for (of, name), block in folder.resources.items():
+        if of == "helm_release" and not (block.get("atomic") is True and block.get("cleanup_on_fail") is True):
+            yield f"{folder.path.name}: {of}.{name} may stay half done"
+
+
 def exposure(folder: Folder) -> Iterator[str]:
     """Nothing listens to the whole internet: no group, no API, no service."""
     for (of, name), block in folder.resources.items():
@@ -129,4 +136,12 @@ def secrets(folder: Folder) -> Iterator[str]:
                     yield f"{where}: {plain(key)} is written down"
 
 
-CHECKS: tuple[Callable[[Folder], Iterator[str]], ...] = (rights, buckets, bucket_policies, kept, exposure, secrets)
+CHECKS: tuple[Callable[[Folder], Iterator[str]], ...] = (
+    rights,
+    buckets,
+    bucket_policies,
+    kept,
+    releases,
+    exposure,
+    secrets,
+)
