@@ -54,7 +54,7 @@ run "the_operator_has_what_it_needs" {
   command = plan
 
   assert {
-    condition     = helm_release.operator.timeout == 600 && helm_release.operator.chart == "kuberay-operator" && helm_release.operator.namespace == "kuberay-system"
+    condition     = helm_release.operator.timeout == 600 && helm_release.operator.chart == "kuberay-operator" && yamldecode(helm_release.operator.values[0]).image.repository == "quay.io/kuberay/operator" && helm_release.operator.namespace == "kuberay-system"
     error_message = "The chart of the operator, in its own namespace, with time to start."
   }
 
@@ -167,4 +167,14 @@ run "a_version_without_schedules_is_refused" {
   }
 
   expect_failures = [var.chart]
+}
+
+run "a_namespace_that_has_no_such_name_is_refused" {
+  command = plan
+
+  variables {
+    namespaces = ["Gristmill"]
+  }
+
+  expect_failures = [var.namespaces]
 }

@@ -64,6 +64,11 @@ run "the_driver_is_who_has_the_role" {
   }
 
   assert {
+    condition     = length(regexall("repository\": \"public.ecr.aws/", helm_release.driver.values[0])) == 3
+    error_message = "Without a mirror, the images come from where they are published."
+  }
+
+  assert {
     condition     = kubernetes_persistent_volume_v1.this.spec[0].persistent_volume_source[0].csi[0].driver == "s3.csi.aws.com"
     error_message = "The volume is that driver's."
   }
@@ -133,4 +138,25 @@ run "every_bucket_is_refused" {
   }
 
   expect_failures = [var.bucket_arn]
+}
+
+run "a_repository_that_anybody_on_the_way_can_change_is_refused" {
+  command = plan
+
+  variables {
+    chart = { repository = "http://registry.example.com/charts" }
+    claim = "Models"
+  }
+
+  expect_failures = [var.chart, var.claim]
+}
+
+run "a_registry_with_a_scheme_is_refused" {
+  command = plan
+
+  variables {
+    chart = { registry = "https://registry.example.com" }
+  }
+
+  expect_failures = [var.chart]
 }

@@ -145,7 +145,7 @@ run "the_name_of_a_pool_of_auto_mode_is_refused" {
 
   variables {
     pools = {
-      system = { families = ["m7i"], capacity = ["on-demand"], cpus = 64 }
+      general-purpose = { families = ["m7i"], capacity = ["on-demand"], cpus = 64 }
     }
   }
 
