@@ -94,10 +94,16 @@ def _account(values: Values) -> Manifest:
 
 
 def _config_map(found: Deployment) -> Manifest:
+    """Helm leaves it when a release no longer holds it, as `kubectl apply` does anyway: a run that began from it may
+    start further pods, which mount it."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": found.config_map, "labels": labels_of(found.values)},
+        "metadata": {
+            "name": found.config_map,
+            "labels": labels_of(found.values),
+            "annotations": {"helm.sh/resource-policy": "keep"},
+        },
         "immutable": True,
         "data": {key_of(path): text for path, text in sorted(found.files.items())},
     }
