@@ -101,8 +101,8 @@ def _check_on_pool(values: Values) -> None:
         )
     if values.schedule is not None and values.schedule.overlap == "queue":
         raise JobFileError(
-            "schedule.overlap: `queue` is for a job with a cluster of its own. Kubernetes begins no job on a pool before "
-            "the last has ended: what is due meanwhile is left out, and `input.since: last` makes up for it."
+            "schedule.overlap: `queue` is for a job with a cluster of its own. Of one on a pool, Kubernetes begins "
+            "none before the last has ended; what is due meanwhile is left out, and made up for by `input.since: last`."
         )
 
 

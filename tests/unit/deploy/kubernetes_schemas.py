@@ -143,6 +143,38 @@ def _object(version: str, kind: str, fields: Schema) -> Schema:
     return {"type": "object", "required": list(properties), "properties": properties}
 
 
+_FAILURE_POLICY: Schema = {
+    "type": "object",
+    "required": ["rules"],
+    "properties": {
+        "rules": {
+            "type": "array",
+            "maxItems": 20,
+            "items": {
+                "type": "object",
+                "required": ["action", "onExitCodes"],
+                "properties": {
+                    "action": {"enum": ["FailJob", "Ignore", "Count"]},
+                    "onExitCodes": {
+                        "type": "object",
+                        "required": ["operator", "values"],
+                        "properties": {
+                            "containerName": {"type": "string"},
+                            "operator": {"enum": ["In", "NotIn"]},
+                            "values": {
+                                "type": "array",
+                                "minItems": 1,
+                                "maxItems": 255,
+                                "items": {"type": "integer", "minimum": 1, "maximum": 255},
+                            },
+                        },
+                    },
+                },
+            },
+        }
+    },
+}
+
 PLAIN: dict[str, Schema] = {
     "ServiceAccount": _object("v1", "ServiceAccount", {"automountServiceAccountToken": _FLAG}),
     "ConfigMap": _object("v1", "ConfigMap", {"immutable": _FLAG, "data": TEXTS}),
@@ -172,6 +204,7 @@ def _batch(kind: str, template: Schema) -> Schema:
             "backoffLimit": _COUNT,
             "activeDeadlineSeconds": {"type": "integer", "minimum": 1},
             "ttlSecondsAfterFinished": _COUNT,
+            "podFailurePolicy": _FAILURE_POLICY,
             "template": template,
         },
     }
