@@ -94,8 +94,8 @@ def _account(values: Values) -> Manifest:
 
 
 def _config_map(found: Deployment) -> Manifest:
-    """Helm leaves it when a release no longer holds it, as `kubectl apply` does anyway: a run that began from it may
-    start further pods, which mount it."""
+    """Helm, by which Terraform applies manifests, would take away the one of the rendering before; a run that began
+    under that one still mounts it in the pods that start later."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",

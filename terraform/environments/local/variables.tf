@@ -15,10 +15,13 @@ variable "context" {
   }
 }
 
-variable "kuberay_version" {
-  description = "Version of the KubeRay operator's chart."
-  type        = string
-  default     = "1.7.0"
+variable "charts" {
+  description = "Repositories, versions and registries of the charts of these modules, where they are not to be the modules' own: a mirror, without internet."
+  type = object({
+    kuberay    = optional(object({ repository = optional(string), version = optional(string), registry = optional(string) }))
+    monitoring = optional(object({ repository = optional(string), version = optional(string), registry = optional(string) }))
+  })
+  default = {}
 }
 
 variable "namespace" {

@@ -42,6 +42,21 @@ run "cluster_alone" {
   }
 }
 
+# Its claim, its pools and its service account are there: the checks of module workload say nothing.
+run "the_nightly_example" {
+  command = plan
+
+  variables {
+    manifest_files   = ["../../../deploy/examples/nightly.rendered.yaml"]
+    service_accounts = { receipts-nightly = { read = ["receipts"], write = ["records"] } }
+  }
+
+  assert {
+    condition     = output.job_server == null && keys(output.service_accounts) == ["receipts-nightly"]
+    error_message = "A job of its own cluster has no job server that stays."
+  }
+}
+
 run "with_workload" {
   command = plan
 

@@ -14,6 +14,14 @@ run "operator_alone" {
   }
 }
 
+run "the_example_for_a_first_try" {
+  command = plan
+
+  variables {
+    manifest_files = ["../../../deploy/examples/once.rendered.yaml"]
+  }
+}
+
 run "with_workload" {
   command = plan
 

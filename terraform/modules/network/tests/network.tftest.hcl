@@ -26,6 +26,52 @@ run "three_zones_and_one_way_out" {
   }
 }
 
+run "nodes_are_out_of_reach" {
+  command = plan
+
+  assert {
+    condition     = length(aws_route_table_association.private) == 3 && length(aws_route_table.private) == 3 && length(aws_route_table_association.public) == 3
+    error_message = "Each subnet has a table."
+  }
+
+  assert {
+    condition     = aws_route.internet.destination_cidr_block == "0.0.0.0/0" && alltrue([for route in values(aws_route.nat) : route.destination_cidr_block == "0.0.0.0/0"])
+    error_message = "Private subnets go out by NAT, NAT by the gateway."
+  }
+
+  assert {
+    condition     = alltrue([for zone, subnet in aws_subnet.private : subnet.availability_zone == zone]) && alltrue([for subnet in values(aws_subnet.private) : subnet.tags["kubernetes.io/role/internal-elb"] == "1"])
+    error_message = "A subnet lies in its zone; load balancers inside the network find it."
+  }
+
+  assert {
+    condition     = aws_vpc_endpoint.s3.service_name == "com.amazonaws.eu-central-1.s3" && aws_vpc_endpoint.s3.vpc_endpoint_type == "Gateway"
+    error_message = "Documents do not go over the internet, nor through NAT."
+  }
+
+  assert {
+    condition     = aws_vpc.this.enable_dns_support && aws_vpc.this.enable_dns_hostnames && alltrue([for address in values(aws_eip.nat) : address.domain == "vpc"])
+    error_message = "EKS needs names."
+  }
+}
+
+run "who_spoke_with_whom_is_kept" {
+  command = plan
+
+  assert {
+    condition     = aws_flow_log.this.traffic_type == "ALL" && aws_flow_log.this.log_destination_type == "cloud-watch-logs" && aws_cloudwatch_log_group.flow.retention_in_days == 365
+    error_message = "All traffic, for a year."
+  }
+
+  assert {
+    condition = (
+      one(data.aws_iam_policy_document.flow.statement).actions == toset(["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"])
+      && one(data.aws_iam_policy_document.flow_trust.statement[0].principals).identifiers == toset(["vpc-flow-logs.amazonaws.com"])
+    )
+    error_message = "Flow logs write logs and nothing else."
+  }
+}
+
 run "a_way_out_in_each_zone" {
   command = plan
 
@@ -55,6 +101,27 @@ run "a_single_zone_is_refused" {
 
   variables {
     zones = ["eu-central-1a"]
+  }
+
+  expect_failures = [var.zones]
+}
+
+run "names_that_do_not_do_are_refused" {
+  command = plan
+
+  variables {
+    name  = "Grist_Mill"
+    zones = ["eu-central-1", "eu-central-2"]
+  }
+
+  expect_failures = [var.name, var.zones]
+}
+
+run "the_same_zone_twice_is_refused" {
+  command = plan
+
+  variables {
+    zones = ["eu-central-1a", "eu-central-1a"]
   }
 
   expect_failures = [var.zones]
