@@ -33,7 +33,9 @@ METADATA: Schema = {
 
 def problems(manifest: Mapping[str, Any], crds: Path) -> list[str]:
     """What an API server would refuse or drop, each with where it stands."""
-    kind = manifest["kind"]
+    kind = manifest.get("kind", "")
+    if not any((kind in PLAIN, kind in ("Job", "CronJob"), (crds / f"ray.io_{kind.lower()}s.yaml").is_file())):
+        return [f"kind: {kind!r} is unknown"]
     if kind.startswith("Ray"):
         schema = _custom(kind, crds)
     elif kind in ("Job", "CronJob"):
@@ -52,7 +54,8 @@ def _custom(kind: str, crds: Path) -> Schema:
     (version,) = [one for one in definition["spec"]["versions"] if one["name"] == "v1" and one["served"]]
     schema = version["schema"]["openAPIV3Schema"]
     properties = {key: value for key, value in schema["properties"].items() if key != "status"}
-    return _strict({**schema, "properties": {**properties, "metadata": METADATA, **_named("ray.io/v1", kind)}})
+    whole = {**properties, "metadata": METADATA, **_named("ray.io/v1", kind)}
+    return _strict({**schema, "properties": whole, "required": ["apiVersion", "kind", "metadata", "spec"]})
 
 
 def _strict(schema: Schema) -> Schema:
