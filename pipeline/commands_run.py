@@ -14,6 +14,7 @@ from rich.console import Console
 
 from pipeline import commands_report
 from pipeline.errors import Terminated
+from pipeline.job import JobConfig
 from pipeline.observe.visible import console_on, visible, visible_id
 from pipeline.records import Manifest
 
@@ -67,10 +68,8 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     Exit codes: 0 committed, 2 job file, 3 input, 4 schema, 5 engine, 6 output, 7 run changed, 8 memory, 9 another
     driver is at the run or the job, 10 stopped by `stop_if`, 11 stalled, 130 interrupted, 143 terminated.
     """
-    from pipeline import flow
     from pipeline.jobfile import load_job
-    from pipeline.observe.metrics.server import serving
-    from pipeline.runtime.overlap import OVERLAPS, alone, usual
+    from pipeline.runtime.overlap import OVERLAPS, usual
     from pipeline.runtime.since import AGAIN
 
     if verbose:
@@ -83,18 +82,26 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     signal.signal(signal.SIGTERM, _terminate)
     how = one_of(overlap, OVERLAPS, "--overlap") if overlap else usual(job)
     try:
-        with (
-            alone(job, how, watcher.say) as ended_if_lost,
-            serving(metrics_port, watcher.say) as watcher.metrics,
-            watcher.reporter.live(),
-        ):
-            seen = ended_if_lost(watcher.noted(job.output))
-            manifest = flow.run(job, seen, record=record, fresh=fresh, again=again or ())
+        manifest = _watched(job, watcher, how, metrics_port, record=record, fresh=fresh, again=again or ())
     except KeyboardInterrupt as signalled:
         options = {"--record": record, "--slot": slot, "--overlap": overlap, "--metrics-port": metrics_port}
         command = _command(job_path, options, again or ())
         raise typer.Exit(_interrupted(console, command, job.output, signalled)) from None
     watcher.finish(manifest)
+
+
+def _watched(job: JobConfig, watcher: Watcher, overlap: str, metrics: str | None, **options: Any) -> Manifest:
+    """Run the job when its turn is."""
+    from pipeline import flow
+    from pipeline.observe.metrics.server import serving
+    from pipeline.runtime.overlap import alone
+
+    with (
+        alone(job, overlap, watcher.say) as ended_if_lost,
+        serving(metrics, watcher.say) as watcher.metrics,
+        watcher.reporter.live(),
+    ):
+        return flow.run(job, ended_if_lost(watcher.noted(job.output)), **options)
 
 
 def one_of(word: str, words: Sequence[str], option: str) -> str:

@@ -81,9 +81,8 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
 
     one_of(overlap, get_args(sending.Overlap), "--overlap")
     one_of(id_by, get_args(prepare.By), "--id-by")
-    parts = {"excludes": tuple(exclude or ()), "env": tuple(env or ())}
     run = prepare.RunOptions(tuple(again or ()), fresh, slot, None if overlap == "refuse" else overlap)
-    options = prepare.Options(working_dir, command=command, run=run, by=id_by, **parts)  # type: ignore[arg-type]
+    options = prepare.Options(working_dir, tuple(exclude or ()), tuple(env or ()), command, run, id_by)  # type: ignore[arg-type]
     console, prepared = screen(), prepare.prepare(job_path, options)
     if _is_done(console, prepared):
         return
