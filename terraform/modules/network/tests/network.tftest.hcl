@@ -40,7 +40,7 @@ run "nodes_are_out_of_reach" {
   }
 
   assert {
-    condition     = alltrue([for zone, subnet in aws_subnet.private : subnet.availability_zone == zone]) && alltrue([for subnet in values(aws_subnet.private) : subnet.tags["kubernetes.io/role/internal-elb"] == "1"])
+    condition     = alltrue([for zone in var.zones : aws_subnet.private[zone].availability_zone == zone && aws_subnet.public[zone].availability_zone == zone]) && alltrue([for subnet in values(aws_subnet.private) : subnet.tags["kubernetes.io/role/internal-elb"] == "1"])
     error_message = "A subnet lies in its zone; load balancers inside the network find it."
   }
 
@@ -50,8 +50,8 @@ run "nodes_are_out_of_reach" {
   }
 
   assert {
-    condition     = aws_vpc.this.enable_dns_support && aws_vpc.this.enable_dns_hostnames && alltrue([for address in values(aws_eip.nat) : address.domain == "vpc"])
-    error_message = "EKS needs names."
+    condition     = aws_vpc.this.cidr_block == "10.64.0.0/16" && aws_vpc.this.enable_dns_support && aws_vpc.this.enable_dns_hostnames && alltrue([for address in values(aws_eip.nat) : address.domain == "vpc"])
+    error_message = "The range that was given; EKS needs names."
   }
 }
 
