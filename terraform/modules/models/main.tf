@@ -3,6 +3,7 @@
 
 locals {
   volume = "${var.namespace}-${var.claim}"
+  driver = { namespace = "kube-system", account = "s3-csi-driver-sa" }
 }
 
 # The driver's own role: it reads this folder and nothing else, and pods need no right of their own to a model.
@@ -12,8 +13,8 @@ module "identity" {
   name            = var.role_name
   cluster_name    = var.cluster_name
   cluster_arn     = var.cluster_arn
-  namespace       = "kube-system"
-  service_account = "s3-csi-driver-sa"
+  namespace       = local.driver.namespace
+  service_account = local.driver.account
   bucket_arn      = var.bucket_arn
   key_arn         = var.key_arn
   folders         = { read = [var.folder] }
@@ -21,7 +22,7 @@ module "identity" {
 
 resource "helm_release" "driver" {
   name       = "aws-mountpoint-s3-csi-driver"
-  namespace  = "kube-system"
+  namespace  = local.driver.namespace
   repository = var.chart.repository
   chart      = "aws-mountpoint-s3-csi-driver"
   version    = var.chart.version
@@ -36,6 +37,7 @@ resource "helm_release" "driver" {
       nodeDriverRegistrar = { image = { repository = "${var.chart.registry}/csi-components/csi-node-driver-registrar" } }
       livenessProbe       = { image = { repository = "${var.chart.registry}/csi-components/livenessprobe" } }
     }
+    node = { serviceAccount = { name = local.driver.account } }
   })]
 
   # Pods that start before their identity get none.

@@ -14,6 +14,13 @@ locals {
   dashboard_files = concat([for name in fileset(local.own, "grafana/**/*.json") : "${local.own}/${name}"], tolist(var.dashboard_files))
   rule_files      = concat([for name in fileset(local.own, "rules/*.yml") : "${local.own}/${name}"], tolist(var.rule_files))
 
+  rules = [for path in sort(local.rule_files) : yamlencode({
+    apiVersion = "monitoring.coreos.com/v1"
+    kind       = "PrometheusRule"
+    metadata   = { name = replace(lower(replace(basename(path), "/\\.ya?ml$/", "")), "/[^a-z0-9]+/", "-") }
+    spec       = { groups = yamldecode(file(path)).groups }
+  })]
+
   # Every PodMonitor and rule of the cluster, not only those with the release's label.
   select_all = {
     podMonitorSelectorNilUsesHelmValues     = false
@@ -69,12 +76,7 @@ module "rules" {
 
   name      = "gristmill-rules"
   namespace = kubernetes_namespace_v1.this.metadata[0].name
-  manifests = [for path in sort(local.rule_files) : yamlencode({
-    apiVersion = "monitoring.coreos.com/v1"
-    kind       = "PrometheusRule"
-    metadata   = { name = replace(lower(replace(basename(path), "/\\.ya?ml$/", "")), "/[^a-z0-9]+/", "-") }
-    spec       = { groups = yamldecode(file(path)).groups }
-  })]
+  manifests = local.rules
 
   # The chart brings the definition of PrometheusRule.
   depends_on = [helm_release.prometheus]

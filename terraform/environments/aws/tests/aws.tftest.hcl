@@ -84,3 +84,13 @@ run "a_zone_of_another_region_is_refused" {
 
   expect_failures = [var.zones]
 }
+
+run "a_zone_as_region_is_refused" {
+  command = plan
+
+  variables {
+    region = "eu-central-1a"
+  }
+
+  expect_failures = [var.region]
+}

@@ -55,8 +55,8 @@ run "rights_are_asked_of_iam_and_written_down" {
   command = plan
 
   assert {
-    condition     = aws_eks_cluster.this.access_config[0].authentication_mode == "API" && aws_eks_cluster.this.vpc_config[0].endpoint_private_access
-    error_message = "Who may do what stands in access entries; nodes speak to the API inside the network."
+    condition     = aws_eks_cluster.this.access_config[0].authentication_mode == "API" && aws_eks_cluster.this.access_config[0].bootstrap_cluster_creator_admin_permissions && aws_eks_cluster.this.vpc_config[0].endpoint_private_access
+    error_message = "Who may do what stands in access entries, whoever made the cluster among them; nodes speak to the API inside the network."
   }
 
   assert {
@@ -98,7 +98,11 @@ run "auto_mode_has_all_its_parts" {
 
   assert {
     condition = (
-      one(data.aws_iam_policy_document.cluster_trust.statement[0].principals).identifiers == toset(["eks.amazonaws.com"])
+      data.aws_iam_policy_document.cluster_trust.statement[0].actions == toset(["sts:AssumeRole", "sts:TagSession"])
+      && data.aws_iam_policy_document.node_trust.statement[0].actions == toset(["sts:AssumeRole"])
+      && one(data.aws_iam_policy_document.cluster_trust.statement[0].principals).type == "Service"
+      && one(data.aws_iam_policy_document.node_trust.statement[0].principals).type == "Service"
+      && one(data.aws_iam_policy_document.cluster_trust.statement[0].principals).identifiers == toset(["eks.amazonaws.com"])
       && one(data.aws_iam_policy_document.node_trust.statement[0].principals).identifiers == toset(["ec2.amazonaws.com"])
     )
     error_message = "The service that needs the role takes it."

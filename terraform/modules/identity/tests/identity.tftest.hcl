@@ -51,6 +51,14 @@ run "nobody_else_takes_the_role" {
 
   assert {
     condition = (
+      data.aws_iam_policy_document.trust.statement[0].actions == toset(["sts:AssumeRole", "sts:TagSession"])
+      && [for principal in data.aws_iam_policy_document.trust.statement[0].principals : [principal.type, tolist(principal.identifiers)]] == [["Service", tolist(["pods.eks.amazonaws.com"])]]
+    )
+    error_message = "The agent of EKS takes it, with the tags that say for whom."
+  }
+
+  assert {
+    condition = (
       aws_eks_pod_identity_association.this.namespace == "gristmill"
       && aws_eks_pod_identity_association.this.service_account == "gristmill"
       && aws_eks_pod_identity_association.this.cluster_name == "gristmill"
@@ -73,9 +81,9 @@ run "it_may_do_no_more_than_a_run_needs" {
   }
 
   assert {
-    condition = toset(flatten([for statement in data.aws_iam_policy_document.bucket.statement : [for condition in statement.condition : condition.values]])) == toset([
-      "inputs", "inputs/*", "outputs", "outputs/*",
-    ])
+    condition = flatten([for statement in data.aws_iam_policy_document.bucket.statement : [
+      for condition in statement.condition : [condition.test, condition.variable, condition.values]
+    ]]) == ["StringLike", "s3:prefix", "inputs", "inputs/*", "outputs", "outputs/*"]
     error_message = "Only its folders are listed."
   }
 }

@@ -51,6 +51,47 @@ run "a_claim_for_many_nodes_that_nobody_writes" {
   }
 }
 
+run "the_driver_is_who_has_the_role" {
+  command = plan
+
+  assert {
+    condition = (
+      local.driver == { namespace = "kube-system", account = "s3-csi-driver-sa" }
+      && helm_release.driver.namespace == local.driver.namespace && helm_release.driver.chart == "aws-mountpoint-s3-csi-driver"
+      && yamldecode(helm_release.driver.values[0]).node.serviceAccount.name == local.driver.account
+    )
+    error_message = "The service account that the chart makes, where it makes it."
+  }
+
+  assert {
+    condition     = length(regexall("repository\": \"public.ecr.aws/", helm_release.driver.values[0])) == 3
+    error_message = "Without a mirror, the images come from where they are published."
+  }
+
+  assert {
+    condition     = kubernetes_persistent_volume_v1.this.spec[0].persistent_volume_source[0].csi[0].driver == "s3.csi.aws.com"
+    error_message = "The volume is that driver's."
+  }
+}
+
+run "claim_and_volume_hold_each_other" {
+  command = plan
+
+  assert {
+    condition = (
+      kubernetes_persistent_volume_claim_v1.this.spec[0].volume_name == kubernetes_persistent_volume_v1.this.metadata[0].name
+      && kubernetes_persistent_volume_claim_v1.this.metadata[0].namespace == "gristmill"
+      && kubernetes_persistent_volume_v1.this.metadata[0].name == "gristmill-models"
+    )
+    error_message = "No other claim takes the volume, and the claim no other volume."
+  }
+
+  assert {
+    condition     = kubernetes_persistent_volume_v1.this.spec[0].persistent_volume_reclaim_policy == "Retain"
+    error_message = "Deleting the claim deletes no model."
+  }
+}
+
 run "without_internet" {
   command = plan
 
@@ -97,4 +138,25 @@ run "every_bucket_is_refused" {
   }
 
   expect_failures = [var.bucket_arn]
+}
+
+run "a_repository_that_anybody_on_the_way_can_change_is_refused" {
+  command = plan
+
+  variables {
+    chart = { repository = "http://registry.example.com/charts" }
+    claim = "Models"
+  }
+
+  expect_failures = [var.chart, var.claim]
+}
+
+run "a_registry_with_a_scheme_is_refused" {
+  command = plan
+
+  variables {
+    chart = { registry = "https://registry.example.com" }
+  }
+
+  expect_failures = [var.chart]
 }

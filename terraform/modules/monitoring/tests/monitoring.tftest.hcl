@@ -20,6 +20,31 @@ run "files_become_dashboards_and_rules" {
   }
 
   assert {
+    condition = [for text in local.rules : [yamldecode(text).apiVersion, yamldecode(text).kind, yamldecode(text).metadata.name]] == [
+      ["monitoring.coreos.com/v1", "PrometheusRule", "gristmill"], ["monitoring.coreos.com/v1", "PrometheusRule", "rules"],
+    ]
+    error_message = "Rules are objects of the Prometheus operator."
+  }
+
+  assert {
+    condition = (
+      yamldecode(local.rules[1]).spec.groups == yamldecode(file("tests/fixtures/rules.yaml")).groups
+      && kubernetes_config_map_v1.dashboard["Job overview.json"].data["Job overview.json"] == file("tests/fixtures/Job overview.json")
+    )
+    error_message = "They hold what the files hold."
+  }
+
+  assert {
+    condition = (
+      kubernetes_namespace_v1.this.metadata[0].name == "monitoring" && helm_release.prometheus.namespace == "monitoring"
+      && helm_release.prometheus.chart == "kube-prometheus-stack"
+      && alltrue([for map in values(kubernetes_config_map_v1.dashboard) : map.metadata[0].namespace == "monitoring"])
+      && kubernetes_namespace_v1.this.metadata[0].labels["pod-security.kubernetes.io/enforce"] == "privileged"
+    )
+    error_message = "All of it stands in one namespace, in which the node exporter may run."
+  }
+
+  assert {
     condition     = !can(yamldecode(helm_release.prometheus.values[0]).grafana.adminPassword)
     error_message = "Nobody knows Grafana's password beforehand."
   }
@@ -45,11 +70,6 @@ run "everything_is_scraped_and_kept" {
   assert {
     condition     = alltrue([for map in values(kubernetes_config_map_v1.dashboard) : map.metadata[0].labels.grafana_dashboard == "1"])
     error_message = "Grafana finds dashboards by this label."
-  }
-
-  assert {
-    condition     = helm_release.prometheus.atomic && helm_release.prometheus.cleanup_on_fail
-    error_message = "An installation that failed leaves nothing half done."
   }
 }
 

@@ -66,9 +66,53 @@ run "who_spoke_with_whom_is_kept" {
   assert {
     condition = (
       one(data.aws_iam_policy_document.flow.statement).actions == toset(["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"])
+      && data.aws_iam_policy_document.flow_trust.statement[0].actions == toset(["sts:AssumeRole"])
+      && one(data.aws_iam_policy_document.flow_trust.statement[0].principals).type == "Service"
       && one(data.aws_iam_policy_document.flow_trust.statement[0].principals).identifiers == toset(["vpc-flow-logs.amazonaws.com"])
     )
     error_message = "Flow logs write logs and nothing else."
+  }
+}
+
+# Applied, against the made-up cloud: ids are known then.
+run "everything_is_wired" {
+  command = apply
+
+  assert {
+    condition = alltrue([
+      for id in concat(
+        values(aws_subnet.private)[*].vpc_id, values(aws_subnet.public)[*].vpc_id, values(aws_route_table.private)[*].vpc_id,
+        [aws_route_table.public.vpc_id, aws_internet_gateway.this.vpc_id, aws_default_security_group.this.vpc_id, aws_vpc_endpoint.s3.vpc_id, aws_flow_log.this.vpc_id],
+      ) : id == aws_vpc.this.id
+    ])
+    error_message = "All of it lies in the one network, and its default group is without rules."
+  }
+
+  assert {
+    condition = alltrue([for zone in var.zones :
+      aws_route.nat[zone].nat_gateway_id == aws_nat_gateway.this["eu-central-1a"].id
+      && aws_route.nat[zone].route_table_id == aws_route_table.private[zone].id
+      && aws_route_table_association.private[zone].route_table_id == aws_route_table.private[zone].id
+      && aws_route_table_association.private[zone].subnet_id == aws_subnet.private[zone].id
+      && aws_route_table_association.public[zone].subnet_id == aws_subnet.public[zone].id
+      && aws_route_table_association.public[zone].route_table_id == aws_route_table.public.id
+    ])
+    error_message = "Each private subnet goes out by NAT, each public one by the gateway."
+  }
+
+  assert {
+    condition = (
+      aws_nat_gateway.this["eu-central-1a"].subnet_id == aws_subnet.public["eu-central-1a"].id
+      && aws_nat_gateway.this["eu-central-1a"].allocation_id == aws_eip.nat["eu-central-1a"].id
+      && aws_route.internet.gateway_id == aws_internet_gateway.this.id && aws_route.internet.route_table_id == aws_route_table.public.id
+      && length(aws_vpc_endpoint.s3.route_table_ids) == 3
+    )
+    error_message = "NAT stands in a public subnet; S3 is reached from every private one."
+  }
+
+  assert {
+    condition     = aws_flow_log.this.log_destination == aws_cloudwatch_log_group.flow.arn && aws_flow_log.this.iam_role_arn == aws_iam_role.flow.arn
+    error_message = "Flow logs go to their group by their role."
   }
 }
 

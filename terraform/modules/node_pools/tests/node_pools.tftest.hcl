@@ -80,7 +80,11 @@ run "nodes_are_of_this_cluster_and_network" {
   }
 
   assert {
-    condition     = yamldecode(local.pools.gpu).spec.template.metadata.labels == output.node_selectors.gpu && yamldecode(local.pools.gpu).spec.template.spec.nodeClassRef.name == "gristmill"
+    condition = (
+      [yamldecode(local.pools.gpu).apiVersion, yamldecode(local.pools.gpu).kind, yamldecode(local.pools.gpu).metadata.name] == ["karpenter.sh/v1", "NodePool", "gpu"]
+      && yamldecode(local.pools.gpu).spec.template.metadata.labels == output.node_selectors.gpu
+      && yamldecode(local.pools.gpu).spec.template.spec.nodeClassRef == { group = "eks.amazonaws.com", kind = "NodeClass", name = "gristmill" }
+    )
     error_message = "A pod finds the pool by its label."
   }
 }
@@ -141,7 +145,7 @@ run "the_name_of_a_pool_of_auto_mode_is_refused" {
 
   variables {
     pools = {
-      system = { families = ["m7i"], capacity = ["on-demand"], cpus = 64 }
+      general-purpose = { families = ["m7i"], capacity = ["on-demand"], cpus = 64 }
     }
   }
 
