@@ -137,6 +137,12 @@ def _lines(manifest: Manifest, total: Tally) -> Iterator[tuple[str, str]]:
             yield f"  {name}", str(count)
     prompt = f"{total.prompt_tokens} prompt ({total.cached_tokens} cached)"
     yield "tokens", f"{prompt}, {total.output_tokens} output ({total.wasted_tokens} on attempts without a record)"
+    if clock := manifest.totals.get("clock"):
+        start = clock["seconds"] - clock["asking_seconds"]
+        yield (
+            "time",
+            f"{clock['seconds']:.0f} s, of which {start:.0f} s for the start and the commit",
+        )
 
 
 def _retries(total: Tally) -> Iterator[tuple[str, str]]:
