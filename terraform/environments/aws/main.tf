@@ -53,7 +53,7 @@ module "identity" {
 module "kuberay" {
   source = "../../modules/kuberay"
 
-  chart              = var.charts.kuberay
+  chart              = lookup(var.charts, "kuberay", null)
   namespaces         = [var.namespace]
   metrics_namespaces = ["monitoring"]
   client_namespaces  = var.client_namespaces
@@ -66,7 +66,7 @@ module "models" {
   source = "../../modules/models"
   count  = var.models_folder == null ? 0 : 1
 
-  chart        = var.charts.models
+  chart        = lookup(var.charts, "models", null)
   namespace    = module.kuberay.namespaces[var.namespace]
   folder       = var.models_folder
   region       = var.region
@@ -80,7 +80,7 @@ module "models" {
 module "monitoring" {
   source = "../../modules/monitoring"
 
-  chart               = var.charts.monitoring
+  chart               = lookup(var.charts, "monitoring", null)
   namespace           = "monitoring"
   storage_class       = module.node_pools.storage_class
   alertmanager_secret = var.alertmanager_secret

@@ -113,13 +113,18 @@ variable "pools" {
 }
 
 variable "charts" {
-  description = "Repositories, versions and registries of the charts of these modules, where they are not to be the modules' own: a mirror, without internet."
-  type = object({
-    kuberay    = optional(object({ repository = optional(string), version = optional(string), registry = optional(string) }))
-    monitoring = optional(object({ repository = optional(string), version = optional(string), registry = optional(string) }))
-    models     = optional(object({ repository = optional(string), version = optional(string), registry = optional(string) }))
-  })
+  description = "Repositories, versions and registries of the charts of modules, by the module's name, where they are not to be its own: a mirror, without internet."
+  type = map(object({
+    repository = optional(string)
+    version    = optional(string)
+    registry   = optional(string)
+  }))
   default = {}
+
+  validation {
+    condition     = length(setsubtract(keys(var.charts), ["kuberay", "monitoring", "models"])) == 0
+    error_message = "charts are those of the modules kuberay, monitoring and models."
+  }
 }
 
 variable "namespace" {

@@ -1,7 +1,7 @@
 module "kuberay" {
   source = "../../modules/kuberay"
 
-  chart              = var.charts.kuberay
+  chart              = lookup(var.charts, "kuberay", null)
   namespaces         = [var.namespace]
   metrics_namespaces = ["monitoring"]
 }
@@ -10,7 +10,7 @@ module "monitoring" {
   source = "../../modules/monitoring"
   count  = var.monitoring ? 1 : 0
 
-  chart           = var.charts.monitoring
+  chart           = lookup(var.charts, "monitoring", null)
   namespace       = "monitoring"
   retention_days  = 7
   storage_gib     = 5

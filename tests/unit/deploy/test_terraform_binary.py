@@ -64,7 +64,7 @@ def copied(to: Path) -> Path:
     return shutil.copytree(ROOT, to / "terraform")
 
 
-def tested(folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+def planned(folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     started = terraform(folder, environment, "init", "-backend=false", "-input=false", "-no-color")
     assert started.returncode == 0, started.stderr
     return terraform(folder, environment, "test", "-no-color")
@@ -72,19 +72,19 @@ def tested(folder: Path, environment: dict[str, str]) -> subprocess.CompletedPro
 
 @pytest.mark.parametrize("name", TESTED)
 def test_plans_are_what_they_should_be(name: str, tmp_path: Path, environment: dict[str, str]) -> None:
-    result = tested(copied(tmp_path) / name, environment)
+    result = planned(copied(tmp_path) / name, environment)
     assert result.returncode == 0, result.stdout + result.stderr
     assert " 0 failed" in result.stdout and "0 passed" not in result.stdout
 
 
 def test_every_module_has_tests_and_every_example_is_planned() -> None:
     assert {f"modules/{path.name}" for path in (ROOT / "modules").iterdir()} <= set(TESTED)
-    planned = (ROOT / "modules" / "workload" / "tests" / "workload.tftest.hcl").read_text(encoding="utf-8")
+    named = (ROOT / "modules" / "workload" / "tests" / "workload.tftest.hcl").read_text(encoding="utf-8")
     for example in (ROOT.parent / "deploy" / "examples").glob("*.rendered.yaml"):
-        assert f'"{example.name.partition(".")[0]}"' in planned, example.name
+        assert f'"{example.name.partition(".")[0]}"' in named, example.name
 
 
-PLANNED = {
+WRONG_PLANS = {
     "another service account": ("modules/identity/main.tf", "kubernetes-service-account", "kubernetes-pod-name"),
     "a claim that is not there": ("environments/local/main.tf", "claims         = [k", 'claims         = ["x"] #'),
     "the node's credentials": ("modules/kuberay/network.tf", "169.254.169.254", "169.254.169.253"),
@@ -92,14 +92,14 @@ PLANNED = {
 }
 
 
-@pytest.mark.parametrize("kind", PLANNED)
+@pytest.mark.parametrize("kind", WRONG_PLANS)
 def test_a_mistake_in_a_plan_is_found(kind: str, tmp_path: Path, environment: dict[str, str]) -> None:
-    file, old, new = PLANNED[kind]
+    file, old, new = WRONG_PLANS[kind]
     target = copied(tmp_path) / file
     text = target.read_text(encoding="utf-8")
     assert old in text
     target.write_text(text.replace(old, new), encoding="utf-8")
-    result = tested(target.parent, environment)
+    result = planned(target.parent, environment)
     assert result.returncode == 1 and " failed" in result.stdout, result.stdout
 
 

@@ -94,3 +94,21 @@ run "a_zone_as_region_is_refused" {
 
   expect_failures = [var.region]
 }
+
+run "without_internet" {
+  command = plan
+
+  variables {
+    charts = { monitoring = { repository = "oci://registry.example.com/charts" } }
+  }
+}
+
+run "a_chart_of_no_module_is_refused" {
+  command = plan
+
+  variables {
+    charts = { kubray = { registry = "registry.example.com" } }
+  }
+
+  expect_failures = [var.charts]
+}

@@ -44,3 +44,21 @@ run "a_real_cluster_is_refused" {
 
   expect_failures = [var.context]
 }
+
+run "without_internet" {
+  command = plan
+
+  variables {
+    charts = { monitoring = { repository = "oci://registry.example.com/charts" } }
+  }
+}
+
+run "a_chart_of_no_module_is_refused" {
+  command = plan
+
+  variables {
+    charts = { kubray = { registry = "registry.example.com" } }
+  }
+
+  expect_failures = [var.charts]
+}
