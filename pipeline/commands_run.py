@@ -168,6 +168,8 @@ class Watcher:
             self._planned(value)
         elif event == "scanned":
             self._scanned(value)
+        elif event == "asking":
+            self.reporter.asking(value)
         elif event == "numbers":
             self.metrics.show(value)
         elif event == "warned":

@@ -53,8 +53,8 @@ from pipeline.steps.validate import validate
 
 Observer = Callable[[str, object], None]
 """Called with what happens: ("compared", Source), then ("done", where the run lies), if nothing is to do, or ("opened",
-Run), ("planned", Plans), ("scanned", InputScan), ("progress", Tally), ("numbers", Numbers); ("warned", words) at any
-time."""
+Run), ("planned", Plans), ("scanned", InputScan), ("asking", since how many seconds), ("progress", Tally), ("numbers",
+Numbers); ("warned", words) at any time."""
 
 Trace = Callable[[str, object], None]
 """Called by `extract` with each step's name and what it made."""

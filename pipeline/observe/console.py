@@ -49,10 +49,14 @@ class Reporter:
             yield
 
     def expect(self, documents: int) -> None:
-        """How many documents are still to be done. The clock starts here."""
+        """How many documents are still to be done."""
         self._total, self._began = documents, time.monotonic()
         if self._bar is not None:
             self._task = self._bar.add_task("starting the engine", total=documents, rates="")
+
+    def asking(self, seconds: float) -> None:
+        """Documents are put before an engine, since so many seconds: speeds and the time left are from then on."""
+        self._began = time.monotonic() - seconds
 
     def update(self, tally: Tally) -> None:
         """Show the counts so far."""

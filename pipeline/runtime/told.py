@@ -93,6 +93,8 @@ class Told:
     def _looked(self, look: Look) -> None:
         """What is new since the last look at the job's control."""
         before, self._seen = self._seen, look
+        if look.asking_seconds and not before.asking_seconds:
+            self._observe("asking", look.asking_seconds)
         for words in look.warnings[len(before.warnings) :]:
             self._warn(words)
         if (count := look.all_deaths - before.all_deaths) > 0:
