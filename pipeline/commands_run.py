@@ -75,17 +75,16 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     if verbose:
         os.environ["GRISTMILL_VERBOSE"] = "1"
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "INFO")
-    for word in again or ():
-        one_of(word, AGAIN, "--again")
+    again = [one_of(word, AGAIN, "--again") for word in again or ()]
     console, job = screen(), load_job(job_path, slot)
     watcher = Watcher(console)
     signal.signal(signal.SIGTERM, _terminate)
     how = one_of(overlap, OVERLAPS, "--overlap") if overlap else usual(job)
     try:
-        manifest = _watched(job, watcher, how, metrics_port, record=record, fresh=fresh, again=again or ())
+        manifest = _watched(job, watcher, how, metrics_port, record=record, fresh=fresh, again=again)
     except KeyboardInterrupt as signalled:
         options = {"--record": record, "--slot": slot, "--overlap": overlap, "--metrics-port": metrics_port}
-        command = _command(job_path, options, again or ())
+        command = _command(job_path, options, again)
         raise typer.Exit(_interrupted(console, command, job.output, signalled)) from None
     watcher.finish(manifest)
 
@@ -169,6 +168,8 @@ class Watcher:
             self._planned(value)
         elif event == "scanned":
             self._scanned(value)
+        elif event == "asking":
+            self.reporter.asking(value)
         elif event == "numbers":
             self.metrics.show(value)
         elif event == "warned":

@@ -75,8 +75,7 @@ def _had(store: Store, acquire: Callable[[Store], Lease], job: str, *, refuse: b
         if not refuse:
             return None
         raise RunBusyError(
-            f"another run of `{job}` is under way, which this one could not be committed beside: {error} Or give "
-            "--overlap queue, which waits for its end."
+            f"another run of `{job}` is under way: {error} --overlap queue waits for its end instead."
         ) from error
 
 

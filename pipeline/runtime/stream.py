@@ -78,6 +78,7 @@ def stream(
         for backend in sorted({setup.backend_of(unit.schema) for unit in units}):
             share = [unit for unit in units if setup.backend_of(unit.schema) == backend]
             tried = [pilot for pilot in pilots if setup.backend_of(pilot[0].schema) == backend]
+            control.turn.remote()
             yield from _turn(_rows(share, tried), share, setup, backend, (control, shown))
         shown(look := _look(control), last=True)
     finally:

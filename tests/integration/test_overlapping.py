@@ -15,8 +15,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 WAIT = 300
 
 
-def rows(start: int, end: int) -> list[dict[str, str]]:
-    return [{"id": f"r{n}", "text": f"Shop {n}\nTOTAL EUR {n}.50"} for n in range(start, end)]
+def arrive(bench: Bench, start: int, end: int) -> None:
+    """Documents, in a file of their own."""
+    rows = [{"id": f"r{n}", "text": f"Shop {n}\nTOTAL EUR {n}.50"} for n in range(start, end)]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (bench.folder / f"day-{start:02}.jsonl").write_text(text, encoding="utf-8")
 
 
 def started(bench: Bench, overlap: str) -> subprocess.Popen[str]:
@@ -31,16 +34,16 @@ def committed(folder: Path) -> list[dict[str, int]]:
 
 
 def test_one_works_the_others_are_refused_or_wait_and_missed_nights_are_made_up_for(bench: Bench) -> None:
-    bench.job["input"]["since"] = "last"
-    bench.job["engine"] = {"engine": "sampler", "token_seconds": 0.05, "max_num_seqs": 4}
+    bench.job["input"] |= {"since": "last", "path": "day-*.jsonl"}
+    bench.job["engine"] = {"engine": "sampler", "token_seconds": 0.1, "max_num_seqs": 4}
     bench.job["sampling"] = {"max_tokens": 40}
-    bench.write(rows(0, 24))
+    arrive(bench, 0, 24)
     first = started(bench, "refuse")
     end = time.monotonic() + WAIT
     while not list(bench.folder.glob("out/run=*")):
         assert first.poll() is None and time.monotonic() < end, first.stdout and first.stdout.read()
         time.sleep(0.1)
-    bench.write(rows(0, 30))  # more came meanwhile, so theirs would be another run
+    arrive(bench, 24, 30)  # more came meanwhile, so theirs would be another run
     waiting = [started(bench, "queue"), started(bench, "queue")]
     refused = started(bench, "refuse")
     told = refused.communicate(timeout=WAIT)[0]
@@ -52,8 +55,8 @@ def test_one_works_the_others_are_refused_or_wait_and_missed_nights_are_made_up_
     assert sum("nothing to do" in one for one in words[1:]) == 1, "the last of them found nothing, and said so"
     assert [one["new"] for one in committed(bench.folder)] == [24, 6], "no document twice"
 
-    bench.write(rows(0, 36))  # this night is missed
-    bench.write(rows(0, 40))
+    arrive(bench, 30, 36)  # this night is missed
+    arrive(bench, 36, 40)
     night = bench.run()
     assert night.returncode == 0, night.stdout
     assert [one["new"] for one in committed(bench.folder)] == [24, 6, 10]

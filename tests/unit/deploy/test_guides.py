@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,23 @@ def test_one_job_serves_a_machine_and_a_pod(mine: Path, monkeypatch: pytest.Monk
     assert load_job(mine / "night.job.yaml").output == "/data/out"
     monkeypatch.setenv("DATA", "/home/somebody/data")
     assert load_job(mine / "night.job.yaml").output == "/home/somebody/data/out"
+
+
+def test_the_lines_for_cron_are_the_commands_that_were_tried_and_name_no_variable(tmp_path: Path) -> None:
+    local = CLUSTER.split("## Kubernetes on one machine")[0]
+    (script,) = re.findall(r"^cat << END\n.*?^END\n", local, re.MULTILINE | re.DOTALL)
+    shell = {"PATH": os.environ["PATH"], "DATA": "/d"}
+    printed = subprocess.run(
+        ["bash", "-c", script], env=shell, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    *variables, boot, nightly = printed.stdout.splitlines()
+    assert f"PATH={shell['PATH']}" in variables and "DATA=/d" in variables and "$" not in printed.stdout
+    (head,) = re.findall(r"^ray start --head.*$", local, re.MULTILINE)
+    assert boot.split(maxsplit=1) == ["@reboot", head]
+    (submit,) = re.findall(r"^gristmill submit .*$", local, re.MULTILINE)
+    assert submit in nightly and nightly.split()[5:8] == ["cd", str(tmp_path), "&&"]
+    log = nightly.partition(">> ")[2].split()[0]
+    assert not Path(log).is_relative_to(tmp_path), "it would be sent to the head with the checkout"
 
 
 def test_the_service_account_of_terraform_is_that_of_the_values() -> None:
