@@ -120,7 +120,7 @@ def read(url: str) -> str:
 
 def test_interrupt_resume_refuse_and_finish(bench: Bench) -> None:
     bench.write([{"id": f"r{n}", "text": f"Shop {n}\nTOTAL EUR {n}.50"} for n in range(80)])
-    bench.job["engine"] = {"engine": "sampler", "token_seconds": 0.02, "max_num_seqs": 2}
+    bench.job["engine"] = {"engine": "sampler", "token_seconds": 0.05, "max_num_seqs": 2}
     bench.job["placement"] = {"unit_documents": 4}
     process, metrics = started(bench)
     commits = bench.folder / "out"
