@@ -194,7 +194,8 @@ def test_a_deadline_that_wants_more_engines_than_the_job_has(job_path: Path) -> 
     assert document["deadline"]["at_value"]["hours"]["value"] == pytest.approx(300 / 2 / 3600)
     assert [one["code"] for one in document["look_at"]] == ["deadline"]
     code, output = told(job_path, *rates, "--deadline", 0.05)
-    assert (code, "the deadline wants 2 engines" in output) == (0, True)
+    assert (code, "the deadline wants 2 engines" in output, "│ 5 min " in output) == (0, True, True)
+    assert "│ 1.39 h " in told(job_path, *rates[:-3], 0.06)[1], "300 tokens, 0.06 in a second"
     assert told(job_path, *rates, "--deadline", 0.09, "--strict")[0] == 0
 
 
