@@ -19,6 +19,7 @@ from pipeline import (
     commands_report,
     commands_review,
     commands_review_export,
+    commands_review_freeze,
     commands_run,
     commands_submit,
     commands_submitted,
@@ -75,6 +76,8 @@ app.command("probe")(commands_probe.run)
 review = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 review.command("export")(commands_review_export.run)
 review.command("import")(commands_review.import_)
+review.command("freeze")(commands_review_freeze.run)
+review.command("check")(commands_review.check)
 app.add_typer(review, name="review", help="Have a person correct records; freeze documents and replay them.")
 app.command("report")(commands_report.run)
 app.command("render")(commands_render.run)

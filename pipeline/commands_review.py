@@ -13,6 +13,7 @@ import typer
 from pipeline.observe.visible import console_on, visible, visible_id
 
 if TYPE_CHECKING:
+    from pipeline.evaluate.review.check import Checked
     from pipeline.evaluate.review.choose import Wanted
     from pipeline.evaluate.review.corrections import Fault
 
@@ -73,6 +74,50 @@ def import_(
             line(f"{one.place}  {visible_id(one.id)}  {where}: agree, or --replace", "red")
         notes(read.notes)
     raise typer.Exit(FAULTY if read.faults or merged.conflicts else 0)
+
+
+Set = Annotated[Path, typer.Argument(help="A set, or the folder of one of its versions.", metavar="SET")]
+Job = Annotated[
+    Path | None, typer.Option("--job", help="Today's job: its policy, schemas and lookups, not the frozen ones.")
+]
+Accept = Annotated[bool, typer.Option("--accept", help="Make what comes of it now the next version of the set.")]
+
+
+def check(path: Set, *, job_path: Job = None, accept: Accept = False, as_json: AsJson = False) -> None:
+    """Play a frozen set again, without a model, and tell which outcomes are not the frozen ones.
+
+    Shows what this version makes of the answers that were kept; with **`--job`**, what today's policy and schemas do.
+    Differences in texts for people are told, and change no exit code. See docs/review.md.
+
+    Exit codes: 0 all as frozen (or accepted), 2 job file, 3 no set, or it was changed, 6 it cannot be written, 9 an
+    outcome differs.
+    """
+    from pipeline.evaluate.review.check import check as played
+
+    found = played(path, job_path, accept=accept)
+    if as_json:
+        results = [{**asdict(one), "words": one.words} for one in found.results]
+        as_document({**asdict(found), "results": results, "differing": found.differing})
+    else:
+        _checked(found)
+    raise typer.Exit(FAULTY if found.differing and not found.accepted else 0)
+
+
+def _checked(found: Checked) -> None:
+    same = found.cases - len(found.results)
+    words = len(found.results) - found.differing
+    line(f"{found.path}: {same} of {found.cases} cases as frozen, {found.differing} differ, {words} in words only")
+    for one in found.results[:SHOWN]:
+        moved = f"{one.frozen} then, {one.now} now" if one.frozen != one.now else one.now
+        line(
+            f"{visible_id(one.id)}  {one.schema}  {moved}: {', '.join(one.differences)}",
+            "yellow" if one.words else "red",
+        )
+    if len(found.results) > SHOWN:
+        line(f"… {len(found.results) - SHOWN} more; --json has them and what differs")
+    notes(f"not as then: {words}" for words in found.changed)
+    if found.accepted:
+        line(f"accepted as {found.accepted}", "green")
 
 
 def _imported(counts: dict[str, int], waiting: dict[str, int], faults: list[Fault], touched: list[Fault]) -> None:

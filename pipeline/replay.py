@@ -36,6 +36,9 @@ from pipeline.steps.rules import NO_LOOKUPS, Lookups
 
 Which = Literal["main", "recorded"]
 
+_UNASKED: dict[str, Any] = {"lookups": ()}
+"""No plan depends on lookups; one of another schema of the job would be refused where only one is loaded."""
+
 
 class Asking:
     """An engine that is always asked for its tokens: they say to the byte where an answer stopped."""
@@ -112,7 +115,7 @@ def _plan(job: JobConfig, recalled: Recalled, which: Which, notes: list[str]) ->
             plan = kept_plan(job, name, used)
             if plan.digest in used:
                 return plan
-        return plans_of(job, [name]).by_name[name]
+        return plans_of(job.model_copy(update=_UNASKED), [name]).by_name[name]
     except SchemaError as error:
         notes.append(f"the schema is refused: {error}")
         return refused_plan(name, recalled.row["schema_digest"] or "", error.message)
@@ -134,7 +137,7 @@ def kept_plan(job: WorkConfig, name: str, used: Set[str]) -> DecodingPlan:
     made = []
     for backend in ("xgrammar", "guidance"):
         engine = {"engine": "recorded", "recording": os.devnull, "backend": backend, "compact_json": compact}
-        without = job.model_copy(update={"engine": RecordedConfig.model_validate(engine)})
+        without = job.model_copy(update={"engine": RecordedConfig.model_validate(engine), **_UNASKED})
         made.append(plans_of(without, [name]).by_name[name])
         if made[-1].digest in used:
             return made[-1]
