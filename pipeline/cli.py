@@ -12,6 +12,7 @@ from pipeline import (
     __version__,
     commands,
     commands_drift,
+    commands_inject,
     commands_plan,
     commands_probe,
     commands_render,
@@ -79,6 +80,7 @@ review.command("import")(commands_review.import_)
 review.command("freeze")(commands_review_freeze.run)
 review.command("check")(commands_review.check)
 app.add_typer(review, name="review", help="Have a person correct records; freeze documents and replay them.")
+app.command("inject")(commands_inject.run)
 app.command("report")(commands_report.run)
 app.command("render")(commands_render.run)
 app.command("drift")(commands_drift.run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -32,9 +32,9 @@ class Case:
     document: Mapping[str, Any]
     work: str
     schemas: str
-    attempts: list[Mapping[str, Any]]
-    problems: list[Mapping[str, Any]]
-    lookups: list[Mapping[str, Any]]
+    attempts: Sequence[Mapping[str, Any]]
+    problems: Sequence[Mapping[str, Any]]
+    lookups: Sequence[Mapping[str, Any]]
     outcome: Mapping[str, Any]
     run: str
     notes: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class Asked(Set[str]):
             self.found.add(value)
         return there
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[str]:
         return iter(self._values)
 
     def __len__(self) -> int:
@@ -80,7 +80,7 @@ class Player:
         self.work = work
         self._plans: dict[tuple[str, frozenset[str]], DecodingPlan] = {}
 
-    def plan(self, schema: str, attempts: list[Mapping[str, Any]]) -> DecodingPlan:
+    def plan(self, schema: str, attempts: Sequence[Mapping[str, Any]]) -> DecodingPlan:
         """The plan of a schema, as far as it can be the one that the answers were given under."""
         used = frozenset(str(attempt["plan_digest"]) for attempt in attempts)
         if (schema, used) not in self._plans:
@@ -93,7 +93,7 @@ class Player:
 
     def play(self, recalled: Recalled, lookups: Lookups) -> tuple[Outcome, list[dict[str, Any]]]:
         """What comes of the kept answers, and the values that were looked up and found, as cases have them."""
-        plan = self.plan(recalled.document.schema, list(recalled.row["attempts"]))
+        plan = self.plan(recalled.document.schema, recalled.row["attempts"])
         asked = {place: Asked(values) for place, values in lookups.items()}
         outcome = asyncio.run(play_kept(self.work, recalled, plan, asked))
         return outcome, [{"path": p, "column": c, "values": sorted(one.found)} for (p, c), one in asked.items()]

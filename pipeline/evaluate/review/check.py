@@ -10,7 +10,7 @@ from typing import Any
 
 from pipeline.errors import InputError
 from pipeline.evaluate.review.case import Case, Player, differing, outcome_json, recalled_of
-from pipeline.evaluate.review.frozen import FrozenSet, read_set, schema_files, work_file, write_set
+from pipeline.evaluate.review.frozen import FrozenSet, check_open, read_set, schema_files, work_file, write_set
 from pipeline.job import WorkConfig
 from pipeline.jobfile import load_job
 from pipeline.runtime.lookups import load_lookups
@@ -65,8 +65,8 @@ def check(path: Path, job_path: Path | None = None, *, accept: bool = False) -> 
     frozen = read_set(path)
     if not frozen.cases:
         raise InputError(f"{path} holds no set: `gristmill review freeze RUN {path}` makes one.")
-    if accept and frozen.root == path:
-        raise InputError(f"{path} is one version: give the set's folder to accept a new one.")
+    if accept:
+        check_open(path, frozen)
     found = Checked(str(frozen.root), frozen.version, len(frozen.cases), changed=_changed(frozen))
     today = _Today(frozen, load_job(job_path) if job_path else None)
     made = []

@@ -13,7 +13,7 @@ from typing import Any
 from pipeline.errors import InputError
 from pipeline.evaluate.review.case import Case, Player, differing, outcome_json
 from pipeline.evaluate.review.choose import Wanted, choose
-from pipeline.evaluate.review.frozen import read_set, schema_files, work_file, write_set
+from pipeline.evaluate.review.frozen import check_open, read_set, schema_files, work_file, write_set
 from pipeline.evaluate.review.redaction import NotHidden, Redaction
 from pipeline.job import WorkConfig
 from pipeline.records import Document, Problem
@@ -50,6 +50,7 @@ def freeze(run_path: str, set_path: Path, wanted: Wanted, patterns: Sequence[str
     """
     redaction, store = Redaction(patterns), find_run(run_path)
     before, told = read_set(set_path), Froze()
+    check_open(set_path, before)
     chosen = choose(find_rows(store, status=None, document_id=None, layer=None, limit=sys.maxsize), wanted)
     if chosen.repeated:
         told.notes.append(f"{chosen.repeated} rows repeat an id that another document has: they are left out")
@@ -63,8 +64,10 @@ def freeze(run_path: str, set_path: Path, wanted: Wanted, patterns: Sequence[str
     maker = _Maker(Player(work), lookups, redaction, key, schemas)
     made = []
     for found in recall_rows(store, chosen.rows):
-        case = maker.case(found, told) if isinstance(found, Recalled) else told.notes.append(f"left out: {found}")
-        made += [case] if case else []
+        if not isinstance(found, Recalled):
+            told.notes.append(f"left out: {found}")
+        elif (case := maker.case(found, told)) is not None:
+            made.append(case)
     if not made:
         raise InputError("; ".join([f"{store.where}: no row that is asked for can be frozen", *told.notes]) + ".")
     new = {case.name for case in made}
@@ -135,7 +138,7 @@ class _Maker:
 
     def _otherwise(self, found: Recalled) -> list[str]:
         """The columns in which this version's outcome is not the run's; a row keeps no log probabilities."""
-        plan = self.player.plan(found.document.schema, list(found.row["attempts"]))
+        plan = self.player.plan(found.document.schema, found.row["attempts"])
         outcome, _ = self.player.play(found, self.lookups)
         return list(differences(found.row, outcome, plan, without=("confidence",))[1])
 

@@ -121,12 +121,25 @@ def read_set(path: Path) -> FrozenSet:
     return FrozenSet(int(manifest["version"]), root, cases, files, manifest)
 
 
+def check_open(path: Path, found: FrozenSet) -> None:
+    """Refuse to add to the folder of one version.
+
+    Raises:
+        InputError: it is one.
+    """
+    if found.version and found.root == path:
+        raise InputError(f"{path} is one version of a set, and is not changed: give the folder of the set.")
+
+
 def write_set(path: Path, before: FrozenSet, cases: Sequence[Case], files: Files, told: Mapping[str, Any]) -> Path:
     """Write the next version of a set: these cases, and `files` beside them. `told` goes into its manifest.
 
     Raises:
         OutputError: it cannot be written, or somebody else wrote that version meanwhile.
+        InputError: it would be too large.
     """
+    if len(cases) > MAX_CASES:
+        raise InputError(f"{path} would hold more than {MAX_CASES} cases: begin another set.")
     lines = b"".join(_bytes(case.to_json()) for case in cases)
     needed = {f"works/{case.work}.json" for case in cases} | {f"schemas/{case.schemas}/" for case in cases}
     kept = {name: content for name, content in files.items() if any(name.startswith(one) for one in needed)}
