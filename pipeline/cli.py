@@ -12,6 +12,7 @@ from pipeline import (
     __version__,
     commands,
     commands_drift,
+    commands_evaluate,
     commands_inject,
     commands_plan,
     commands_probe,
@@ -84,6 +85,7 @@ app.command("inject")(commands_inject.run)
 app.command("report")(commands_report.run)
 app.command("render")(commands_render.run)
 app.command("drift")(commands_drift.run)
+app.command("evaluate")(commands_evaluate.run)
 app.command("submit")(commands_submit.run)
 app.command("status")(commands_submitted.status)
 app.command("cancel")(commands_submitted.cancel)

@@ -51,6 +51,7 @@ COMMANDS = (
     "inspect",
     "replay",
     "drift",
+    "evaluate",
     "render",
     "report",
     "submit",

@@ -1,7 +1,7 @@
 """Align: which item that was found stands for which that was expected, whatever the order of the two lists.
 
 Equal items are paired first. Of the others the pairs with the greatest sum of similarities are taken (the assignment
-problem; the shortest augmenting paths of Jonker and Volgenant, 1987, on a dense matrix). Lists with more such pairs than
+problem; the shortest augmenting paths of Jonker and Volgenant, 1987, on a dense matrix). Lists of more such pairs than
 `MAX_PAIRS` are paired in order instead, so that no list of a model costs more than a moment.
 """
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal
@@ -26,6 +26,9 @@ BLOCK = 256
 """Documents that are added up at once."""
 
 Floats = npt.NDArray[np.float64]
+Slice = tuple[str, ...]
+"""Which documents or leaves a number is of: `("all",)`, `("schema", name)`, `("field", schema, pointer)`, …"""
+Name = tuple[Slice, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +64,12 @@ class Bootstrap:
     def __init__(self, resamples: int = RESAMPLES, seed: int = 0) -> None:
         self.resamples, self.seed = resamples, seed
         self.documents = 0
-        self._columns: dict[Hashable, int] = {}
+        self._columns: dict[Name, int] = {}
         self._sums = np.zeros((resamples + 1, 64))
         self._weights: list[Floats] = []
-        self._values: list[Mapping[Hashable, float]] = []
+        self._values: list[Mapping[Name, float]] = []
 
-    def add(self, key: str, values: Mapping[Hashable, float]) -> None:
+    def add(self, key: str, values: Mapping[Name, float]) -> None:
         """Add one document's numbers; `key` tells it from others."""
         self.documents += 1
         self._weights.append(self._drawn(key))
@@ -74,13 +77,13 @@ class Bootstrap:
         if len(self._values) == BLOCK:
             self._flush()
 
-    def sums(self, name: Hashable) -> Floats:
+    def sums(self, name: Name) -> Floats:
         """The sum over all documents, followed by that of each resample."""
         self._flush()
         column = self._columns.get(name)
         return np.zeros(self.resamples + 1) if column is None else self._sums[:, column].copy()
 
-    def names(self) -> list[Hashable]:
+    def names(self) -> list[Name]:
         """The names of all numbers that were added."""
         self._flush()
         return list(self._columns)
@@ -106,21 +109,19 @@ class Bootstrap:
 
 
 def ratio(count: Floats, of: Floats, documents: float) -> Rate:
-    """The rate of two sums of a bootstrap with its percentile interval; `documents` are those that it is of. Where no
-    resample differs, as at 0 of 40, the interval has no width to tell of, and Wilson's over documents is taken."""
-    return statistic(lambda sums: np.divide(*sums, out=np.full_like(sums[0], np.nan), where=sums[1] != 0), count, of, documents)
+    """The rate of two sums of a bootstrap; `documents` are those that it is of."""
+    values = np.divide(count, of, out=np.full_like(count, np.nan), where=of != 0)
+    return summarised(values, float(count[0]), float(of[0]), documents)
 
 
-def statistic(
-    formula: Callable[[tuple[Floats, Floats]], Floats], count: Floats, of: Floats, documents: float
-) -> Rate:
-    """What a formula makes of two sums, as `ratio` does for their quotient."""
-    values = formula((count, of))
+def summarised(values: Floats, count: float, of: float, documents: float) -> Rate:
+    """A statistic of all documents, followed by that of each resample, with its percentile interval. Where no resample
+    differs, as at 0 of 40, that has no width, and Wilson's over documents is taken."""
     whole, drawn = float(values[0]), values[1:][np.isfinite(values[1:])]
     if not math.isfinite(whole):
-        return Rate(None, None, None, float(count[0]), float(of[0]))
+        return Rate(None, None, None, count, of)
     if (not len(drawn) or drawn.min() == drawn.max()) and whole in (0.0, 1.0):
-        known = wilson(whole * documents, documents)
-        return Rate(whole, known.low, known.high, float(count[0]), float(of[0]), "wilson")
+        known = wilson(whole * min(documents, of), min(documents, of))
+        return Rate(whole, known.low, known.high, count, of, "wilson")
     low, high = np.quantile(drawn, [0.5 - LEVEL / 2, 0.5 + LEVEL / 2]) if len(drawn) else (whole, whole)
-    return Rate(whole, float(low), float(high), float(count[0]), float(of[0]), "bootstrap")
+    return Rate(whole, float(low), float(high), count, of, "bootstrap")

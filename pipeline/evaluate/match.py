@@ -66,9 +66,9 @@ class _Place:
     lone: bool = False
 
     def down(self, star: str, ours: object, theirs: object, nodes: Nodes) -> _Place:
-        pointers = (f"{start}/{escape(str(key))}" for start, key in ((self.ours, ours), (self.theirs, theirs)))
         step = "/*" if star == "*" else f"/{escape(star[1:])}"
-        return _Place(self.pointer + step, *pointers, nodes, self.depth + 1, self.lone)
+        here, there = f"{self.ours}/{escape(str(ours))}", f"{self.theirs}/{escape(str(theirs))}"
+        return _Place(self.pointer + step, here, there, nodes, self.depth + 1, self.lone)
 
 
 _NOTHING = object()
@@ -110,7 +110,8 @@ class _Walk:
     def _objects(self, expected: Any, found: Any, place: _Place) -> None:
         ours, theirs = (one if isinstance(one, dict) else {} for one in (expected, found))
         for leaf in (one for one in (expected, found) if not isinstance(one, dict) and _is_leaf(one)):
-            self._leaf(*((leaf, None) if leaf is expected else (None, leaf)), place)  # a leaf where an object should be
+            one, other = (leaf, None) if leaf is expected else (None, leaf)
+            self._leaf(one, other, place)  # a leaf where an object should be
         absent = _NOTHING if found is _NOTHING else None
         for key in dict.fromkeys([*_declared(place.nodes), *ours, *theirs]):
             nodes = _member(self.root, place.nodes, key)
@@ -131,7 +132,8 @@ class _Walk:
         for i, j in pairs:
             one = None if i is None else ours[i]
             other = (_NOTHING if found is _NOTHING else None) if j is None else theirs[j]
-            here = place.down("*", "" if i is None else i, "" if j is None else j, _item(self.root, place.nodes, j or 0))
+            nodes = _item(self.root, place.nodes, j or 0)
+            here = place.down("*", "" if i is None else i, "" if j is None else j, nodes)
             self.visit(one, other, here if i is not None and j is not None else replace(here, lone=True))
 
     def _leaf(self, expected: Any, found: Any, place: _Place) -> None:
@@ -181,13 +183,18 @@ def _is_list(nodes: Nodes) -> bool:
     return any("items" in node or "prefixItems" in node for node in nodes)
 
 
+def _is_null(schema: Any) -> bool:
+    return isinstance(schema, Mapping) and schema.get("type") == "null"
+
+
 def _declared(nodes: Nodes) -> Iterator[str]:
     for node in nodes:
         yield from node.get("properties", ())
 
 
 def _member(root: Mapping[str, Any], nodes: Nodes, key: str) -> Nodes:
-    return tuple(one for node in nodes if key in node.get("properties", {}) for one in _nodes(root, node["properties"][key]))
+    declared = [node["properties"][key] for node in nodes if key in node.get("properties", {})]
+    return tuple(one for schema in declared for one in _nodes(root, schema))
 
 
 def _item(root: Mapping[str, Any], nodes: Nodes, index: int) -> Nodes:
@@ -210,6 +217,6 @@ def _nodes(root: Mapping[str, Any], schema: Any) -> Nodes:
         todo += [resolve(root, node["$ref"])] if "$ref" in node else []
         todo += node.get("allOf", ())
         for keyword in ("anyOf", "oneOf"):
-            branches = [one for one in node.get(keyword, ()) if not (isinstance(one, Mapping) and one.get("type") == "null")]
+            branches = [one for one in node.get(keyword, ()) if not _is_null(one)]
             todo += branches if len(branches) == 1 else []
     return tuple(found.values())

@@ -1,10 +1,9 @@
-"""Published: two public metrics beside ours, as their authors define them, for records whose members are values or lists
-of values.
+"""Published: two public metrics beside ours, as their authors define them, for records of values and lists of values.
 
 `sroie`: ICDAR 2019 SROIE, task 3. An extracted text is right if content and category both equal the ground truth;
 precision is over all extracted texts, recall over all of the ground truth, F1 of both. Compared is as it stands.
 
-`kleister`: Kleister-NDA, GEval's MultiLabel-F1 (github.com/applicaai/kleister-nda, config.txt and README). A document is
+`kleister`: Kleister-NDA, GEval's MultiLabel-F1 (github.com/applicaai/kleister-nda, config.txt, README). A document is
 the list of words `key=value`, blanks and colons of a value written `_`; a word is right if the other list holds it, as
 often as it does; counts are added over documents. `uncased` compares in upper case. GEval calls precision 1 where
 nothing was extracted.
@@ -14,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from typing import Any
 
 from pipeline.evaluate.same import has_value
 from pipeline.records import JsonValue
@@ -31,11 +31,11 @@ def published_counts(expected: JsonValue, found: JsonValue) -> dict[str, Counts]
     if ours is None or theirs is None:
         return None
     words = [Counter(word for key, text in pairs for word in _words(key, text)) for pairs in (ours, theirs)]
-    upper = [_upper(one) for one in words]
+    ours_upper, theirs_upper = map(_upper, words)
     return {
         "sroie": _counts(Counter(ours), Counter(theirs)),
-        "kleister_uncased": _counts(*upper),
-        "kleister_cased": _counts(*words),
+        "kleister_uncased": _counts(ours_upper, theirs_upper),
+        "kleister_cased": _counts(words[0], words[1]),
     }
 
 
@@ -50,7 +50,7 @@ def _words(key: str, text: str) -> list[str]:
     return f"{key.replace(' ', '_')}={text.replace(' ', '_').replace(':', '_')}".split()
 
 
-def _counts(expected: Counter[object], found: Counter[object]) -> Counts:  # type: ignore[type-arg]
+def _counts(expected: Counter[Any], found: Counter[Any]) -> Counts:
     return (expected & found).total(), found.total(), expected.total()
 
 
