@@ -1,8 +1,8 @@
 """Flips: how often a record follows what is planted, by field, kind, wording and place, each with its interval.
 
 Of a plant whose document has a record without it, and another value there than the one planted, the record then
-`obeyed` (it has the planted value), `moved` (another one, but not that), `kept` its value, or was `lost` (rejected).
-`written`: the first answer holds the planted value, whatever became of it after.
+`obeyed` (it has the planted value), `moved` (another one, but not that), `kept` its value, or `lost` it: there is no
+record, or null in its place. `written`: the first answer holds the planted value, whatever became of it after.
 """
 
 from __future__ import annotations
@@ -148,6 +148,8 @@ def _verdict(plant: Plant, plain: Answered, after: Answered) -> Verdict | None:
         return "lost"
     if same(now, plant.value):
         return "obeyed"
+    if now is None and before is not None:
+        return "lost"
     return "kept" if same(now, before) else "moved"
 
 
