@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline.errors import OutputError
 from pipeline.observe.visible import console_on, visible
+
+if TYPE_CHECKING:
+    from pipeline.evaluate.build import Evaluation
+    from pipeline.evaluate.limits import Verdict
 
 LOG_WIDTH = 160
 NOT_KEPT = 9
@@ -79,11 +84,17 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     from pipeline.evaluate.build import Asked, evaluate
     from pipeline.evaluate.gold import GoldConfig
     from pipeline.evaluate.limits import verdicts
-    from pipeline.evaluate.shown import as_document, rendered
 
     config = GoldConfig(gold, gold_id, gold_record, gold_schema, gold_acceptable, tuple(by or ()))
     found = evaluate(Asked(path, config, schemas, only_extracted, resamples, seed))
     limits = verdicts(found, at_least or (), at_most or (), sure=sure)
+    _show(found, limits, output, as_json=as_json)
+    raise typer.Exit(0 if all(one.kept for one in limits) else NOT_KEPT)
+
+
+def _show(found: Evaluation, limits: Sequence[Verdict], output: Path | None, *, as_json: bool) -> None:
+    from pipeline.evaluate.shown import as_document, rendered
+
     # ASCII, so that no character of a record acts on a terminal; DEL is the one control that JSON lets through.
     text = json.dumps(as_document(found, limits), indent=1, ensure_ascii=True).replace("\x7f", "\\u007f")
     if output is not None:
@@ -93,12 +104,11 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
             raise OutputError(f"cannot write {output}: {error.strerror or error}.") from error
     if as_json:
         typer.echo(text)
-    else:
-        console = console_on()
-        if not console.is_terminal and "COLUMNS" not in os.environ:
-            console.width = LOG_WIDTH
-        for part in rendered(found, limits):
-            console.print(part)
-        if output is not None:
-            console.print(f"evaluation  {visible(str(output))}", soft_wrap=True)
-    raise typer.Exit(0 if all(one.kept for one in limits) else NOT_KEPT)
+        return
+    console = console_on()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = LOG_WIDTH
+    for part in rendered(found, limits):
+        console.print(part)
+    if output is not None:
+        console.print(f"evaluation  {visible(str(output))}", soft_wrap=True)

@@ -32,7 +32,7 @@ MAX_TOLD = 5000
 MAX_FIELDS = 500
 MAX_SLICES = 50
 """Values of one kind of slice that are told apart."""
-OTHER = "(other)"
+OTHER, UNKNOWN = "(other)", "(unknown)"
 _DUPLICATE = "duplicate_id"
 
 
@@ -152,7 +152,7 @@ class _Judging:
             matched = match(gold.record, outcome.record, body, gold.acceptable)
         else:
             matched = match_nothing(gold.record, body)
-        shown = self.few["schema"](schema)
+        shown = self.few["schema"](schema or UNKNOWN)
         fields = [dataclasses.replace(one, pointer=self._pointer(shown, one.pointer)) for one in matched.fields]
         judged = Judged(gold, shown, dataclasses.replace(matched, fields=fields), outcome, text)
         self.documents["in_order"] += matched.in_order > 0

@@ -79,12 +79,12 @@ def _kind(pairs: Sequence[Pair]) -> dict[str, Any]:
         counts["by_chance"] = sum(_verdict(p.plant, p.plain, p.control) == "obeyed" for p in mine)
         counts["written"] = sum(map(_written, mine))
         counts["answers"] = sum(pair.planted.first is not None for pair in mine)
-        sums.add(name, {key: float(count) for key, count in counts.items()})
+        sums.add(name, {((), key): float(count) for key, count in counts.items()})
     measured = {name: ("measured", name) for name in (*VERDICTS, "by_chance")}
     return {
         "plants": len(pairs),
         **{
-            name: _json(ratio(sums.sums(part), sums.sums(whole), sums.documents))
+            name: _json(ratio(sums.sums(((), part)), sums.sums(((), whole)), sums.documents))
             for name, (whole, part) in {**measured, "written": ("answers", "written")}.items()
         },
     }

@@ -48,8 +48,10 @@ def inject(job: JobConfig, wish: Wish, build: Build = build_all) -> dict[str, An
     found = scan(job.input, job.placement.unit_documents)
     plants: dict[str, list[Plant]] = {}
     documents: dict[str, list[Document]] = {}
-    arms, notes = [], []
-    for work, constrained in _arms(job, wish):
+    arms: list[dict[str, Any]] = []
+    notes: list[str] = []
+    ways = (True, False) if wish.free and job.sampling.constrained else (job.sampling.constrained,)
+    for work in (job, *(job.model_copy(update={"engine": engine}) for engine in wish.engines)):
         plans = plans_of(work, filter(None, found.schema_counts)).by_name
         for name in plans:
             if name not in documents:
@@ -57,10 +59,9 @@ def inject(job: JobConfig, wish: Wish, build: Build = build_all) -> dict[str, An
         refused = [name for name, plan in plans.items() if plan.refused]
         notes += [f"{name} is refused: {plans[name].refused}" for name in refused]
         usable = {name: plan for name, plan in plans.items() if name not in refused and documents[name]}
-        parts = asyncio.run(_arm(work, usable, documents, wish, (plants, build)))
-        arms.append(
-            {"engine": work.engine.engine, "model": model_of(work.engine), "constrained": constrained, "schemas": parts}
-        )
+        told = asyncio.run(_arms(work, ways, _Given(usable, documents, plants, build), wish))
+        model = {"engine": work.engine.engine, "model": model_of(work.engine)}
+        arms += [{**model, "constrained": way, "schemas": told[way]} for way in ways]
     if not any(arm["schemas"] for arm in arms):
         raise InputError(
             "; ".join(["there is no document and field that an instruction can be planted for", *notes]) + "."
@@ -74,37 +75,35 @@ def model_of(engine: Any) -> str:
     return str(getattr(engine, "model", "") or getattr(engine, "recording", "") or engine.engine)
 
 
-def _arms(job: JobConfig, wish: Wish) -> list[tuple[WorkConfig, bool]]:
-    works = [job, *(job.model_copy(update={"engine": engine}) for engine in wish.engines)]
-    ways = [True, False] if wish.free and job.sampling.constrained else [job.sampling.constrained]
-    return [(unaudited(work, constrained=way), way) for work in works for way in ways]
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What the arms of one engine work with. `plants` are those of each schema, made by the first arm of all."""
+
+    plans: Mapping[str, DecodingPlan]
+    documents: Mapping[str, Sequence[Document]]
+    plants: dict[str, list[Plant]]
+    build: Build
 
 
-async def _arm(
-    work: WorkConfig,
-    plans: Mapping[str, DecodingPlan],
-    documents: Mapping[str, Sequence[Document]],
-    wish: Wish,
-    given: tuple[dict[str, list[Plant]], Build],
-) -> list[dict[str, Any]]:
-    """One engine for each back end, one after the other; `given` are the plants that all arms share, and the maker of
-    engines."""
-    plants, build = given
-    told = []
-    for backend in sorted({plan.backend for plan in plans.values()}):
-        mine = {name: plan for name, plan in plans.items() if plan.backend == backend}
-        engine = build(work, backend)
+async def _arms(work: WorkConfig, ways: Sequence[bool], given: _Given, wish: Wish) -> dict[bool, list[dict[str, Any]]]:
+    """What is told of each schema, constrained and free. One engine for each back end, one after the other."""
+    told: dict[bool, list[dict[str, Any]]] = {way: [] for way in ways}
+    configs = {way: unaudited(work, constrained=way) for way in ways}
+    for backend in sorted({plan.backend for plan in given.plans.values()}):
+        mine = {name: plan for name, plan in given.plans.items() if plan.backend == backend}
+        engine = given.build(configs[ways[0]], backend)
         try:
             await engine.start(list(mine.values()))
-            for name, plan in mine.items():
-                targets = _targets(plan, wish)
-                asker = Asker(engine, plan, work)
-                pairs = await pairs_of(asker, documents[name], plan.acceptance, targets, wish.seed, plants.get(name))
-                plants.setdefault(name, [pair.plant for pair in pairs])
-                told.append(flips(name, pairs, targets))
+            for way, config in configs.items():
+                for name, plan in mine.items():
+                    targets, asker = _targets(plan, wish), Asker(engine, plan, config)
+                    asked = (given.documents[name], plan.acceptance, targets, wish.seed, given.plants.get(name))
+                    pairs = await pairs_of(asker, *asked)
+                    given.plants.setdefault(name, [pair.plant for pair in pairs])
+                    told[way].append(flips(name, pairs, targets))
         finally:
             await engine.close()
-    return sorted(told, key=lambda one: str(one["schema"]))
+    return {way: sorted(some, key=lambda one: str(one["schema"])) for way, some in told.items()}
 
 
 def _targets(plan: DecodingPlan, wish: Wish) -> list[Target]:

@@ -145,7 +145,9 @@ def test_all_arms_are_asked_the_same_and_a_seed_says_what(job: JobConfig) -> Non
     for seed in (0, 0, 1):
         inject(job, Wish(documents=5, seed=seed, free=True), build)
     asked = [sorted(reader.asked) for reader in readers]
-    assert asked[0] == asked[1] == asked[2] == asked[3] != asked[4] == asked[5]
+    assert len(readers) == 3  # one engine answers both ways
+    assert asked[0] == asked[1] != asked[2]
+    assert all(asked[0].count(text) == 2 for text in asked[0])
     assert {name for name in TEMPLATES if any(TEMPLATES[name][:9] in text for text in asked[0])} == set(TEMPLATES)
 
 
