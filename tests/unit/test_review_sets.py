@@ -150,7 +150,7 @@ def test_what_is_hidden_is_in_no_file_however_it_was_escaped(committed: Make, tm
         "prose": completion(f"I cannot tell about {SECRET}"),
         f"id {SECRET}": completion("{}"),
     }
-    rows = [{"id": key, "text": f"sold by {SECRET}, total 19.90, {key}"} for key in texts]
+    rows = [{"id": key, "text": f"sold by {SECRET} {json.dumps(SECRET)}, total 19.90, {key}"} for key in texts]
     run = committed({key: Answers(one) for key, one in texts.items()}, rows)
     where, pattern = tmp_path / "set", "Zo. . .Q."
     code, output = told("freeze", run, where, *ALL, "--redact", pattern)
@@ -168,6 +168,9 @@ def test_what_cannot_be_hidden_for_certain_is_not_frozen(committed: Make, tmp_pa
     assert (code, "cannot be hidden" in output) == (0, True)
     assert [case.document["id"] for case in read_set(where).cases] == ["one"]
     assert told("freeze", run, tmp_path / "other", "--redact", "(")[0] == 3
+    # Hidden one after the other, the first pattern finds what the second one leaves.
+    code, output = told("freeze", run, tmp_path / "left", *ALL, "--redact", "^& Co", "--redact", "Ann ")
+    assert (code, "cannot be hidden" in output) == (3, True)
     hidden = Redaction(["ab"])
     with pytest.raises(NotHidden):
         hidden.check({"key": ["aabb", {"ab": 1}]})

@@ -145,7 +145,7 @@ class _Maker:
     def _hidden(self, found: Recalled) -> Recalled:
         hide, document = self.redaction, found.document
         problems = tuple(
-            Problem(one.code, hide.answer(one.pointer), hide.answer(one.message), one.attempt, one.severity)
+            Problem(one.code, hide.text(one.pointer), hide.text(one.message), one.attempt, one.severity)
             for one in document.problems
         )
         shown = Document(
@@ -158,8 +158,8 @@ class _Maker:
         )
         row = {
             **found.row,
-            "attempts": [{**one, "raw_text": hide.answer(one["raw_text"])} for one in found.row["attempts"]],
-            "problems": [{**one, "message": hide.answer(one["message"])} for one in found.row["problems"]],
+            "attempts": [{**one, "raw_text": hide.text(one["raw_text"])} for one in found.row["attempts"]],
+            "problems": [{**one, "message": hide.text(one["message"])} for one in found.row["problems"]],
         }
         return Recalled(row, shown, ())
 

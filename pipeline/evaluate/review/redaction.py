@@ -34,26 +34,20 @@ class Redaction:
         self.idle = not patterns
 
     def text(self, text: str) -> str:
-        """A text without what is to be hidden.
+        """A text without what is to be hidden. JSON may stand in it, in answers as in documents: strings with escapes
+        are looked at as what they say, too.
 
         Raises:
             NotHidden: a pattern takes too long on it.
         """
-        made = self._redact(text)
-        if made == UNSHOWN:
-            raise NotHidden
-        return made
-
-    def answer(self, text: str) -> str:
-        """A text in which JSON may stand: strings with escapes are looked at as what they say, too."""
-        return self.text(_LITERAL.sub(lambda found: self._literal(found[0]), text))
+        return self._plain(_LITERAL.sub(lambda found: self._literal(found[0]), text))
 
     def value(self, value: Any) -> Any:
         """A JSON value whose strings and keys have nothing that is to be hidden."""
         if isinstance(value, str):
-            return self.answer(value)
+            return self.text(value)
         if isinstance(value, dict):
-            return {self.answer(name): self.value(child) for name, child in value.items()}
+            return {self.text(name): self.value(child) for name, child in value.items()}
         return [self.value(child) for child in value] if isinstance(value, list) else value
 
     def check(self, value: Any) -> None:
@@ -63,8 +57,14 @@ class Redaction:
             NotHidden: it does, as where hiding one thing made another one whole.
         """
         for text in _strings(value):
-            if any(self.answer(piece) != piece for piece in text.split(REDACTED)):
+            if any(self.text(piece) != piece for piece in text.split(REDACTED)):
                 raise NotHidden
+
+    def _plain(self, text: str) -> str:
+        made = self._redact(text)
+        if made == UNSHOWN:
+            raise NotHidden
+        return made
 
     def _literal(self, literal: str) -> str:
         if "\\" not in literal:
@@ -75,7 +75,7 @@ class Redaction:
             said = json.loads(whole, strict=False)
         except ValueError:  # no JSON string: it is looked at as it stands
             return literal
-        hidden = self.text(said)
+        hidden = self._plain(said)
         if hidden == said:
             return literal
         made = json.dumps(hidden)
