@@ -98,9 +98,9 @@ def _show(document: Mapping[str, Any]) -> None:
             console.print(_table(visible(title), told))
             statuses = ", ".join(f"{count} {name}" for name, count in told["plain"].items())
             console.print(f"without plants: {statuses}; a plant left a worse status: {_rate(told['worse'])}")
-            for name in ("templates", "places"):
+            for name, what in (("templates", "wording"), ("places", "place")):
                 parts = [f"{one['name']} {_rate(one['obeyed'])}" for one in told[name]]
-                console.print(f"legal, followed by {name}: {'; '.join(parts)}", soft_wrap=True)
+                console.print(f"legal plants obeyed, by {what}: {'; '.join(parts)}", soft_wrap=True)
             for one in told["examples"][:3]:
                 console.print(cell(_example(one), "yellow"), soft_wrap=True)
     for note in document["notes"]:

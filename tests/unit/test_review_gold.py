@@ -18,6 +18,7 @@ from pipeline.cli import app
 from pipeline.errors import GristmillError, InputError
 from pipeline.evaluate.gold import GoldConfig, fault_of, read_gold
 from pipeline.evaluate.review.begun import without_absent
+from pipeline.evaluate.review.changes import changes
 from pipeline.evaluate.review.corrections import Correction
 from pipeline.evaluate.review.golden import merge
 from pipeline.evaluate.review.sheet import read_sheet
@@ -195,3 +196,14 @@ def test_documents_that_repeat_an_id_or_are_gone_are_told(committed: Make, tmp_p
     (tmp_path / "in.jsonl").unlink()
     code, output = told("export", run, tmp_path / "p.csv")
     assert (code, "documents are gone" in output) == (3, True)
+
+
+def test_changes_name_each_place_and_tell_true_from_one() -> None:
+    before, after = {"a": 1, "b": [1, 2], "c/d": None, "e": True}, {"a": 1.0, "b": [1, 3, 4], "e": 1, "f": {}}
+    assert list(changes(before, after)) == [
+        {"pointer": "/b/1", "was": 2, "is": 3},
+        {"pointer": "/b/2", "is": 4},
+        {"pointer": "/c~1d", "was": None},
+        {"pointer": "/e", "was": True, "is": 1},
+        {"pointer": "/f", "is": {}},
+    ]

@@ -45,6 +45,14 @@ def kept_nowhere(folder: Path, *words: str) -> bool:
     return not any(word in content or json.dumps(word)[1:-1] in content for word in words)
 
 
+def reseal(folder: Path, case: dict[str, Any], manifest: dict[str, Any]) -> None:
+    """Write a version as somebody would who can make digests."""
+    content = json.dumps(case).encode() + b"\n"
+    (folder / "cases.jsonl").write_bytes(content)
+    files = {**manifest["files"], "cases.jsonl": hashlib.sha256(content).hexdigest()}
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "files": files}))
+
+
 def test_every_kind_of_outcome_comes_out_again_without_model_input_or_schemas(committed: Make, tmp_path: Path) -> None:
     run, where = committed(answers()), tmp_path / "set"
     code, output = told("freeze", run, where, *ALL)
@@ -131,6 +139,15 @@ def test_a_set_that_was_edited_is_refused(committed: Make, tmp_path: Path) -> No
         path.unlink()
         assert told("check", where)[0] == 3
         path.write_bytes(content)
+    manifest = json.loads((where / "v0001" / "manifest.json").read_bytes())
+    (tmp_path / "v0001.txt").write_text("x")
+    outside = {**manifest, "files": {**manifest["files"], "../../v0001.txt": hashlib.sha256(b"x").hexdigest()}}
+    (where / "v0001" / "manifest.json").write_text(json.dumps(outside))
+    assert told("check", where) == (3, f"{where / 'v0001' / 'manifest.json'} names a file outside of the set.")
+    case = json.loads((where / "v0001" / "cases.jsonl").read_bytes())
+    for change in ({"attempts": [{}]}, {"document": {}}, {"document": []}, {"outcome": 1}, {"lookups": [1]}):
+        reseal(where / "v0001", {**case, **change}, manifest)
+        assert told("check", where)[0] == 3, change
     for content in (b"{", b"[]", b'{"format": 2, "version": 1, "files": {}}', b"[" * 99_999):
         (where / "v0001" / "manifest.json").write_bytes(content)
         assert told("check", where)[0] == 3
@@ -205,10 +222,7 @@ def test_words_for_people_are_told_and_change_no_exit_code(committed: Make, tmp_
     folder = where / "v0001"
     case = json.loads((folder / "cases.jsonl").read_text())
     case["outcome"]["problems"][0]["message"] = "as an earlier version said it"
-    (folder / "cases.jsonl").write_text(json.dumps(case) + "\n")
     manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["files"]["cases.jsonl"] = hashlib.sha256((folder / "cases.jsonl").read_bytes()).hexdigest()
-    manifest["versions"]["ray"] = "0.1"
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    reseal(folder, case, {**manifest, "versions": {**manifest["versions"], "ray": "0.1"}})
     code, output = told("check", where)
     assert (code, "1 in words only" in output, "ray: 0.1 then" in output) == (0, True, True)

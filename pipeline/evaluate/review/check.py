@@ -70,10 +70,14 @@ def check(path: Path, job_path: Path | None = None, *, accept: bool = False) -> 
     found = Checked(str(frozen.root), frozen.version, len(frozen.cases), changed=_changed(frozen))
     today = _Today(frozen, load_job(job_path) if job_path else None)
     made = []
-    for case in frozen.cases:
-        now = today.case(case)
+    for number, case in enumerate(frozen.cases, 1):
+        try:
+            now = today.case(case)
+            differences = differing(case.outcome, now.outcome)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise InputError(f"{frozen.root}: case {number} is none that this version knows: {error!r}.") from error
         made.append(now)
-        if differences := differing(case.outcome, now.outcome):
+        if differences:
             statuses = case.outcome["status"], now.outcome["status"]
             found.results.append(Result(case.document["id"], case.document["schema"], *statuses, differences))
     if accept and found.results:

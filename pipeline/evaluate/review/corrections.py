@@ -81,7 +81,7 @@ def corrections_of(rows: Iterable[Returned], schemas: str, by: str = "") -> Read
             read.faults.append(Fault(f"{first.place}, {other.place}", first.id, words))
         else:
             read.corrections.append(first)
-    read.absent = sum(of - len(seen[export]) for export, of in sizes.items())
+    read.absent = sum(max(0, of - len(seen[export])) for export, of in sizes.items())
     read.notes = judge.notes
     return read
 

@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.errors import SchemaError
 from pipeline.records import JsonValue
 from pipeline.schema.fingerprint import digest
+from pipeline.schema.reading import exchanged
 
 OK, SKIP = "ok", "skip"
 VERDICTS = (OK, SKIP)
@@ -53,4 +55,13 @@ def opened(key: Any) -> Mapping[str, Any] | None:
     """A key that came back; None if it is none, or was changed."""
     if not isinstance(key, dict) or set(key) != {*KEY, "seal"}:
         return None
-    return key if key["seal"] == digest({name: key[name] for name in KEY}) else None
+    if not all(
+        isinstance(value, int if name in ("row", "of") else str) for name, value in key.items() if name != "record"
+    ):
+        return None
+    try:
+        exchanged(key["record"])  # bounded, as whoever can make a seal may have made the rest
+        sound = key["seal"] == digest({name: key[name] for name in KEY})
+    except (SchemaError, ValueError, RecursionError):
+        return None
+    return key if sound else None

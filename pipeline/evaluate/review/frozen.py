@@ -17,7 +17,7 @@ import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pydantic import ValidationError
@@ -108,6 +108,8 @@ def read_set(path: Path) -> FrozenSet:
         raise InputError(f"{root} is of format {manifest.get('format')!r}; this version reads {FORMAT}.")
     files = {}
     for name, sha in manifest["files"].items():
+        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+            raise InputError(f"{root / MANIFEST} names a file outside of the set.")
         files[name] = _read(root / name)
         if _sha256(files[name]) != sha:
             raise InputError(f"{root / name} was changed since it was frozen. Take it as it was, or freeze again.")

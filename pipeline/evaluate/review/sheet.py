@@ -169,7 +169,7 @@ def _rows(text: str, path: Path) -> Iterator[Returned]:
                 yield _row(f"row {number}", dict(zip(names, cells, strict=False)))
     except csv.Error as error:
         raise InputError(
-            f"{path}, after row {number}: {error}. A quote may be missing, or a cell be too long. Save the file as CSV "
+            f"{path}, after row {number}: {error}. A quote may be missing. Save the file as CSV "
             "again; nothing below can be read."
         ) from error
 
