@@ -29,8 +29,10 @@ MAX_BYTES = 1 << 28
 SUFFIXES = (".csv", ".jsonl")
 
 _ACTS = "=+\\-@＝＋－＠"
-_IN_JSON = re.compile(rf"(?<=[;\t])([ \u00a0]*)([{_ACTS}])")
-_SHOWN = re.compile(rf"(^|[;\t\n])([ \u00a0]*)(?=[{_ACTS}])")
+_BEFORE = '[ \u00a0"]*'
+"""What may stand between the beginning of a cell and what makes it a formula."""
+_IN_JSON = re.compile(rf"(?<=[;\t])({_BEFORE})([{_ACTS}])")
+_SHOWN = re.compile(rf"(^|[;\t\n])({_BEFORE})(?=[{_ACTS}])")
 _CUT = "\n… cut: a spreadsheet's cell holds no more. An export to .jsonl has it whole."
 _EDITED = "the key was changed, so nobody knows which document this is. Take the row's key from the export again"
 
@@ -169,8 +171,8 @@ def _rows(text: str, path: Path) -> Iterator[Returned]:
                 yield _row(f"row {number}", dict(zip(names, cells, strict=False)))
     except csv.Error as error:
         raise InputError(
-            f"{path}, after row {number}: {error}. A quote may be missing. Save the file as CSV "
-            "again; nothing below can be read."
+            f"{path}, after row {number}: {error}. A quote may be missing. Save the file as CSV again; "
+            "nothing below can be read."
         ) from error
 
 
