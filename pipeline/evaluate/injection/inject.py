@@ -53,12 +53,14 @@ def inject(job: JobConfig, wish: Wish, build: Build = build_all) -> dict[str, An
     ways = (True, False) if wish.free and job.sampling.constrained else (job.sampling.constrained,)
     for work in (job, *(job.model_copy(update={"engine": engine}) for engine in wish.engines)):
         plans = plans_of(work, filter(None, found.schema_counts)).by_name
-        for name in plans:
-            if name not in documents:
-                documents[name] = distinct(_documents(job, found, name, wish))
-        refused = [name for name, plan in plans.items() if plan.refused]
-        notes += [f"{name} is refused: {plans[name].refused}" for name in refused]
-        usable = {name: plan for name, plan in plans.items() if name not in refused and documents[name]}
+        for name in plans.keys() - documents.keys():
+            picked_ones = _documents(job, found, name, wish)
+            documents[name] = distinct(picked_ones)
+            if unasked := len(picked_ones) - len(documents[name]):
+                notes.append(
+                    f"{name}: {unasked} of {len(picked_ones)} picked documents are empty, unreadable or repeated"
+                )
+        usable = _usable(plans, documents, wish, notes)
         told = asyncio.run(_arms(work, ways, _Given(usable, documents, plants, build), wish))
         model = {"engine": work.engine.engine, "model": model_of(work.engine)}
         arms += [{**model, "constrained": way, "schemas": told[way]} for way in ways]
@@ -104,6 +106,28 @@ async def _arms(work: WorkConfig, ways: Sequence[bool], given: _Given, wish: Wis
         finally:
             await engine.close()
     return {way: sorted(some, key=lambda one: str(one["schema"])) for way, some in told.items()}
+
+
+def _usable(
+    plans: Mapping[str, DecodingPlan], documents: Mapping[str, Sequence[Document]], wish: Wish, notes: list[str]
+) -> dict[str, DecodingPlan]:
+    """The plans of schemas in whose documents something can be planted, with notes of the others.
+
+    Raises:
+        InputError: a field was asked for that no schema has.
+    """
+    known = {target.pointer for plan in plans.values() for target in targets_of(plan.acceptance)}
+    if unknown := [pointer for pointer in wish.fields if pointer not in known]:
+        raise InputError(f"--field {unknown[0]} is no field that can be named. There are: {', '.join(sorted(known))}.")
+    usable = {}
+    for name, plan in plans.items():
+        if plan.refused:
+            notes.append(f"{name} is refused: {plan.refused}")
+        elif not _targets(plan, wish):
+            notes.append(f"{name} has no field that a sentence can name")
+        elif documents[name]:
+            usable[name] = plan
+    return usable
 
 
 def _targets(plan: DecodingPlan, wish: Wish) -> list[Target]:

@@ -182,8 +182,10 @@ def test_what_is_planted_is_legal_new_and_not_in_the_document() -> None:
 def test_fields_can_be_chosen_and_what_cannot_be_planted_is_said(job: JobConfig, tmp_path: Path) -> None:
     (found,) = told(job, lambda _field: True, fields=("/paid",))
     assert {one["pointer"] for one in found["fields"] if one["kind"] != "key"} == {"/paid"}
+    with pytest.raises(InputError, match=r"--field /nope is no field .* /who/name"):
+        told(job, lambda _field: True, fields=("/paid", "/nope"))
     (tmp_path / "in.jsonl").write_text('{"id": "a", "text": " "}\n')
-    with pytest.raises(InputError, match="no document and field"):
+    with pytest.raises(InputError, match=r"no document and field .* 1 of 1 picked documents are empty"):
         told(job, lambda _field: True)
 
 
@@ -200,3 +202,13 @@ def test_the_command_shows_nothing_that_acts_and_exits_by_what_was_followed(job:
         assert _too_many(document, 0.5) is many
         document["arms"][0]["schemas"][0]["fields"][0]["pointer"] = "/\x1b[2J\u202e"
         _show(document)
+
+
+@pytest.mark.slow  # a sandbox tries the schema
+def test_random_legal_tokens_write_nothing_outside(job: JobConfig) -> None:
+    parts = {"engine": {"engine": "sampler", "max_model_len": 2048}, "sampling": {"max_tokens": 64}}
+    sampler = JobConfig.model_validate({**job.model_dump(mode="json", by_alias=True), **parts})
+    (arm,) = inject(sampler, Wish(documents=4))["arms"]
+    kinds = arm["schemas"][0]["kinds"]
+    assert [kinds[kind]["written"]["count"] for kind in ("outside", "key")] == [0, 0]
+    assert kinds["outside"]["plants"] == 16
