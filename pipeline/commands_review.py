@@ -161,4 +161,4 @@ def line(words: str, style: str = "") -> None:
 def as_document(document: dict[str, Any]) -> None:
     """One JSON document on stdout."""
     # ASCII, so that no text of a document acts on a terminal; DEL is the one control that JSON lets through.
-    typer.echo(json.dumps(document, indent=1, ensure_ascii=True, default=str).replace("\x7f", "\\u007f"))
+    typer.echo(json.dumps(document, indent=1, ensure_ascii=True).replace("\x7f", "\\u007f"))

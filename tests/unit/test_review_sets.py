@@ -98,12 +98,14 @@ def test_accepted_outcomes_are_a_new_version_and_the_old_one_stays(committed: Ma
     told("freeze", run, where, *ALL)
     job = json.loads((run / "run.json").read_text())["job"]
     path = tmp_path / "job.yaml"
-    path.write_text(json.dumps({**job, "policy": {"degraded": False}}))
+    params = {"params": {"api_key": "hunter2"}}  # a set is no place for it
+    path.write_text(json.dumps({**job, **params, "policy": {"degraded": False}}))
     assert told("check", where, "--accept")[0] == 0
     assert [one.name for one in where.iterdir()] == ["v0001"]  # nothing differed
     code, output = told("check", where, "--job", path, "--accept")
     assert (code, "accepted as" in output) == (0, True)
     assert told("check", where)[0] == 0
+    assert kept_nowhere(where, "hunter2")
     assert (read_set(where).version, len(read_set(where).cases)) == (2, 2)
     assert {case.outcome["status"] for case in read_set(where).cases} == {"valid", "rejected"}
     assert {case.outcome["status"] for case in read_set(where / "v0001").cases} == {"valid", "degraded"}

@@ -10,11 +10,11 @@ from typing import Any
 
 from pipeline.errors import InputError
 from pipeline.evaluate.review.case import Case, Player, differing, outcome_json, recalled_of
-from pipeline.evaluate.review.frozen import FrozenSet, check_open, read_set, schema_files, work_file, write_set
-from pipeline.job import WorkConfig
+from pipeline.evaluate.review.frozen import FrozenSet, check_open, read_set, schema_files, work_file, work_of, write_set
+from pipeline.job import JobConfig, WorkConfig
 from pipeline.jobfile import load_job
 from pipeline.runtime.lookups import load_lookups
-from pipeline.runtime.output.run_record import versions
+from pipeline.runtime.output.run_record import kept_job, versions
 from pipeline.steps.rules import Lookups
 
 
@@ -90,19 +90,22 @@ def check(path: Path, job_path: Path | None = None, *, accept: bool = False) -> 
 class _Today:
     """Plays cases by what they were frozen with, or by a job."""
 
-    def __init__(self, frozen: FrozenSet, job: WorkConfig | None) -> None:
+    def __init__(self, frozen: FrozenSet, job: JobConfig | None) -> None:
         self._frozen = frozen
         self._players: dict[tuple[str, str], Player] = {}
-        self._job, self._lookups = job, load_lookups(job) if job else {}
+        self._job: WorkConfig | None = None
+        self._lookups: Lookups = {}
         self.files: dict[str, bytes] = {}
         if job:
-            self._work, works = work_file(job)
+            self._job = work_of(JobConfig.model_validate(kept_job(job)[0]))  # what is accepted is written down
+            self._lookups = load_lookups(self._job)
+            self._work, works = work_file(self._job)
             self._schemas, schemas = schema_files(job.schemas, [case.document["schema"] for case in frozen.cases])
             self.files = {**works, **schemas}
 
     def case(self, case: Case) -> Case:
         """The case with the outcome of today."""
-        lookups: Lookups = self._lookups if self._job else case.known()
+        lookups = self._lookups if self._job else case.known()
         outcome, kept = self._player(case).play(recalled_of(case), lookups)
         made = dataclasses.replace(case, outcome=outcome_json(outcome))
         if self._job is None:

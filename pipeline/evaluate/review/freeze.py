@@ -13,7 +13,7 @@ from typing import Any
 from pipeline.errors import InputError
 from pipeline.evaluate.review.case import Case, Player, differing, outcome_json
 from pipeline.evaluate.review.choose import Wanted, choose
-from pipeline.evaluate.review.frozen import check_open, read_set, schema_files, work_file, write_set
+from pipeline.evaluate.review.frozen import check_open, read_set, schema_files, work_file, work_of, write_set
 from pipeline.evaluate.review.redaction import NotHidden, Redaction
 from pipeline.job import WorkConfig
 from pipeline.records import Document, Problem
@@ -58,7 +58,7 @@ def freeze(run_path: str, set_path: Path, wanted: Wanted, patterns: Sequence[str
         told.notes.append(f"{chosen.matched} rows match; {len(chosen.rows)} were picked by seed {wanted.seed}")
     job, lacks = recorded_job(store)
     told.notes += [f"the run did not keep {name}, which may be secret" for name in lacks]
-    work, lookups = _work(job, told.notes)
+    work, lookups = _looking_up(work_of(job), told.notes)
     key, files = work_file(work)
     schemas, more = schema_files(job.schemas, [row["schema"] for row in chosen.rows])
     maker = _Maker(Player(work), lookups, redaction, key, schemas)
@@ -81,16 +81,13 @@ def freeze(run_path: str, set_path: Path, wanted: Wanted, patterns: Sequence[str
     return told
 
 
-def _work(job: WorkConfig, notes: list[str]) -> tuple[WorkConfig, Lookups]:
-    """What of a job decides over kept answers, and the values that it looks up, as far as they are there."""
-    config = WorkConfig.model_validate(
-        job.model_dump(mode="json", by_alias=True, include=set(WorkConfig.model_fields) - {"events"})
-    )
+def _looking_up(work: WorkConfig, notes: list[str]) -> tuple[WorkConfig, Lookups]:
+    """The config with the values that it looks up, or without lookups if they are not there any more."""
     try:
-        return config, load_lookups(config)
+        return work, load_lookups(work)
     except InputError as error:
         notes.append(f"lookups are left out: {error}")
-        return config.model_copy(update={"lookups": ()}), NO_LOOKUPS
+        return work.model_copy(update={"lookups": ()}), NO_LOOKUPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +104,13 @@ class _Maker:
         """The case of a row, of which `told` takes note; None where something cannot be hidden."""
         plain = self._frozen(found)
         notes = [f"not as in the run: {name}" for name in self._otherwise(found)]
-        if notes:
-            told.otherwise += 1
         try:
             case = plain if self.redaction.idle else self._frozen(self._hidden(found))
             self.redaction.check(_said(case))
         except NotHidden:
             told.notes.append("a document was left out: something in it cannot be hidden for certain")
             return None
+        told.otherwise += bool(notes)
         if changed := plain.document != case.document or plain.attempts != case.attempts:
             told.hidden += 1
         moved = differing(plain.outcome, case.outcome) if changed else {}

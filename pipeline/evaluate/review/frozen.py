@@ -24,7 +24,7 @@ from pydantic import ValidationError
 
 from pipeline.errors import InputError, OutputError
 from pipeline.evaluate.review.case import Case
-from pipeline.job import WorkConfig
+from pipeline.job import JobConfig, WorkConfig
 from pipeline.runtime.output.run_record import now, versions
 from pipeline.schema.fingerprint import digest
 
@@ -61,6 +61,12 @@ class FrozenSet:
             words = f"{self.root}/{path} is no config that this version knows: {error}. Freeze again."
             raise InputError(words) from error
         return work.model_copy(update={"schemas": str(self.root / "schemas" / case.schemas)})
+
+
+def work_of(job: JobConfig) -> WorkConfig:
+    """What of a job decides over kept answers."""
+    kept = job.model_dump(mode="json", by_alias=True, include=set(WorkConfig.model_fields) - {"events"})
+    return WorkConfig.model_validate(kept)
 
 
 def work_file(work: WorkConfig) -> tuple[str, Files]:
