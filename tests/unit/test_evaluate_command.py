@@ -125,10 +125,16 @@ def test_gold_that_cannot_be_used_is_told_and_counted_and_not_used(tmp_path: Pat
         {"id": "d4"},
         {"id": None, "record": GOOD},
     ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows) + "no json\n")
+    texts = [
+        '{"id": "d5", "record": {"vendor": "x", "total": NaN}}',
+        '{"id": "d6", "record": {"a": 1, "a": 2}}',
+        "no json",
+    ]
+    rows += [{"id": "d7", "record": '{"a": 1, "a": 2}'}, {"id": "d8", "record": '{"vendor": "x", "total": Infinity}'}]
+    path.write_text("".join(f"{text}\n" for text in [*map(json.dumps, rows), *texts]))
     document = told(str(run), "--gold", str(path))
     counts = document["gold"]["rows"]
-    assert counts == {"rows": 8, "repeated": 1, "conflicting": 2, "invalid": 1, "unreadable": 3, "used": 1}
+    assert counts == {"rows": 12, "repeated": 1, "conflicting": 2, "invalid": 1, "unreadable": 7, "used": 1}
     assert document["overall"]["documents"] == 1
     assert document["documents"]["without_gold"] == 23 - 1  # d3's is refused when its document comes
     text = shown(str(run), "--gold", str(path))
