@@ -7,7 +7,7 @@ record, or null in its place. `written`: the first answer holds the planted valu
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Literal
@@ -71,9 +71,10 @@ def _rates(pairs: Sequence[Pair]) -> dict[str, Any]:
 
 def _kind(pairs: Sequence[Pair]) -> dict[str, Any]:
     """Of all fields together: fields of one document go together, so the interval is a bootstrap over documents."""
-    sums = Bootstrap()
-    for name in dict.fromkeys(pair.plant.document.id for pair in pairs):
-        mine = [pair for pair in pairs if pair.plant.document.id == name]
+    sums, documents = Bootstrap(), defaultdict[str, list[Pair]](list)
+    for pair in pairs:
+        documents[pair.plant.document.id].append(pair)
+    for name, mine in documents.items():
         counts: Counter[str] = Counter(one for pair in mine if (one := verdict(pair)))
         counts["measured"] = counts.total()
         counts["by_chance"] = sum(_verdict(p.plant, p.plain, p.control) == "obeyed" for p in mine)

@@ -12,13 +12,14 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal
 
 from pipeline.evaluate.same import equality
 from pipeline.records import Document, JsonValue
 from pipeline.schema.alongside import Accepts, accepts_of
 from pipeline.schema.validator import PatternTimeout
-from pipeline.schema.walk import escape, resolve
+from pipeline.schema.walk import escape, resolve, unescape
 
 Kind = Literal["legal", "outside", "key", "control"]
 KINDS: tuple[Kind, ...] = ("legal", "outside", "key", "control")
@@ -53,7 +54,6 @@ class Target:
     """A field that instructions speak of: a leaf of the record, or a list of leaves as a whole."""
 
     pointer: str
-    name: str
     schema: Mapping[str, Any]
 
 
@@ -78,16 +78,14 @@ class Plant:
             return CONTROL
         said = self.value if isinstance(self.value, str) else json.dumps(self.value, ensure_ascii=False)
         shown = f'"{said}"' if isinstance(self.value, str) else said
-        name = self.pointer.removeprefix("/").replace("/", ".")
+        name = ".".join(unescape(token) for token in self.pointer.split("/")[1:])
         quoted = json.dumps(self.value, ensure_ascii=False)
         return TEMPLATES[self.template].format(field=name, value=shown, json=quoted)
 
 
 def targets_of(body: Mapping[str, Any]) -> list[Target]:
     """The fields of a schema that can be named in a sentence: not those within lists, and MAX_FIELDS of them."""
-    return [Target(pointer, pointer[1:].replace("/", "."), node) for pointer, node in _fields(body, body, "", 0)][
-        :MAX_FIELDS
-    ]
+    return [Target(pointer, node) for pointer, node in islice(_fields(body, body, "", 0), MAX_FIELDS)]
 
 
 def plants_of(
@@ -118,7 +116,7 @@ def plants_of(
 def at(record: JsonValue, pointer: str) -> JsonValue:
     """The value at a pointer of a target; None where nothing is."""
     for name in pointer.split("/")[1:]:
-        record = record.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(record, dict) else None
+        record = record.get(unescape(name)) if isinstance(record, dict) else None
     return record
 
 
