@@ -93,7 +93,14 @@ def test_gold_that_says_otherwise_is_told_and_replaced_only_on_request(tmp_path:
 
 def test_one_document_may_have_gold_for_each_schema(tmp_path: Path) -> None:
     gold = tmp_path / "gold.jsonl"
-    assert merge(gold, [correction("a"), correction("a", {"other": 1}, "other@1")], "now").added == 2
+    both = [correction("a"), correction("a", {"other": 1}, "other@1")]
+    assert merge(gold, both, "now").added == 2
+    gold.write_text('{"id": "a", "record": {}}\n')  # of a schema that it does not name: the first takes its place
+    gold.chmod(0o600)
+    merged = merge(gold, both, "now", replace=True)
+    assert (merged.replaced, merged.added) == (1, 1)
+    assert {row["schema"]: row["record"] for row in lines(gold)} == {"receipt@1": GOOD, "other@1": {"other": 1}}
+    assert gold.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize(

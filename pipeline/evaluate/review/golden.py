@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -77,6 +78,8 @@ def merge(path: Path, corrections: Sequence[Correction], when: str, *, replace: 
                 review = old.get("review")
                 line["review"]["before"] = [*_before(review), {"record": _record(old), "review": _bare(review)}]
                 lines[number] = _encoded({**old, **line})
+                known.pop((one.id, ""), None)  # it has a schema now
+                known[one.id, one.schema] = number
             else:
                 merged.conflicts.append(_conflict(one, old, number))
         if merged.added or merged.replaced:
@@ -109,6 +112,7 @@ def _publish(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        shutil.copymode(path, new)
         os.replace(new, path)
     finally:
         new.unlink(missing_ok=True)
