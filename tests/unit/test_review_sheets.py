@@ -186,16 +186,16 @@ def test_a_half_finished_row_is_told_by_its_place_and_the_others_are_taken(
 def test_open_touched_skipped_and_missing_rows_are_told_apart(edited: Callable[..., Read]) -> None:
     def change(at: dict[str, int], row: list[str]) -> None:
         row[at["verdict"]] = {"a": "", "b": "", "c": " Skip ", "d": "OK "}[row[at["id"]]]
-        if row[at["id"]] == "b":
+        if row[at["id"]] in "bc":
             row[at["record"]] = '{"vendor": "half'
 
     entries = [entry(key, GOOD, number, 5) for number, key in enumerate("abcd", 1)]
     read = edited(entries, change)
     assert (read.open, read.skipped, read.absent, len(read.corrections)) == (2, 1, 1, 1)
-    (touched,) = read.touched
-    assert touched.id == "b"
-    assert "the verdict is empty" in touched.words
-    assert "not JSON" in touched.words
+    assert [touched.id for touched in read.touched] == ["b", "c"]
+    assert "the verdict is empty" in read.touched[0].words
+    assert "not JSON" in read.touched[0].words
+    assert "is skip" in read.touched[1].words
 
 
 def test_a_row_twice_is_one_correction_unless_they_disagree(edited: Callable[..., Read]) -> None:

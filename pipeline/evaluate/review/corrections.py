@@ -48,8 +48,8 @@ class Fault:
 
 @dataclass(slots=True)
 class Read:
-    """All that a file says. `open` counts rows without a verdict and `skipped` those with `skip`; `touched` are open
-    rows whose record was changed all the same; `absent` counts rows of the exports that are not in the file."""
+    """All that a file says. `open` counts rows without a verdict and `skipped` those with `skip`; `touched` are
+    such rows whose record was changed all the same; `absent` counts rows of the exports that are not in the file."""
 
     corrections: list[Correction] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
@@ -93,6 +93,9 @@ def _taken(row: Returned, judge: _Judge, by: str, read: Read) -> Correction | No
         read.faults.append(Fault(row.place, name, row.fault))
     elif row.verdict == SKIP:
         read.skipped += 1
+        if judge.touched(row):
+            words = f"the record was changed, but the verdict is {SKIP}: it is not taken"
+            read.touched.append(Fault(row.place, name, words))
     elif row.verdict not in (OK, ""):
         words = f"the verdict {row.verdict[:40]!r} is none of {', '.join(VERDICTS)}, or empty for not looked at"
         read.faults.append(Fault(row.place, name, words))
