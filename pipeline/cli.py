@@ -13,11 +13,15 @@ from pipeline import (
     commands,
     commands_drift,
     commands_evaluate,
+    commands_inject,
     commands_plan,
     commands_probe,
     commands_render,
     commands_replay,
     commands_report,
+    commands_review,
+    commands_review_export,
+    commands_review_freeze,
     commands_run,
     commands_submit,
     commands_submitted,
@@ -71,6 +75,13 @@ app.command("check")(commands.run)
 app.command("plan")(commands_plan.run)
 app.command("replay")(commands_replay.run)
 app.command("probe")(commands_probe.run)
+review = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
+review.command("export")(commands_review_export.run)
+review.command("import")(commands_review.import_)
+review.command("freeze")(commands_review_freeze.run)
+review.command("check")(commands_review.check)
+app.add_typer(review, name="review", help="Have a person correct records; freeze documents and replay them.")
+app.command("inject")(commands_inject.run)
 app.command("report")(commands_report.run)
 app.command("render")(commands_render.run)
 app.command("drift")(commands_drift.run)

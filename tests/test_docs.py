@@ -52,6 +52,8 @@ COMMANDS = (
     "replay",
     "drift",
     "evaluate",
+    "review",
+    "inject",
     "render",
     "report",
     "submit",

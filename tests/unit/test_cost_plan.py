@@ -21,7 +21,7 @@ from pipeline.cost.attempts import expected_attempts
 from pipeline.cost.earlier import earlier
 from pipeline.cost.given import Given
 from pipeline.cost.plan import cost_plan
-from pipeline.cost.sample import _picked, sample
+from pipeline.cost.sample import picked, sample
 from pipeline.errors import JobFileError, OutputError
 from pipeline.job import JobConfig
 from pipeline.runtime.input import scan
@@ -96,13 +96,13 @@ def test_every_document_has_the_same_chance_and_a_seed_picks_the_same(tmp_path: 
     units = scan(job.input, 7).units
     seen: Counter[tuple[int, int]] = Counter()
     for seed in range(600):
-        picked = _picked(units, 6, str(seed))
-        assert picked == _picked(units, 6, str(seed))
-        seen.update((place, row) for place, rows in picked.items() for row in rows)
+        chosen = picked(units, 6, str(seed))
+        assert chosen == picked(units, 6, str(seed))
+        seen.update((place, row) for place, rows in chosen.items() for row in rows)
     assert len(seen) == 30
     assert sum(seen.values()) == 600 * 6
     assert min(seen.values()) > 80  # of 120 expected
-    assert {place: len(rows) for place, rows in _picked(units, 99, "").items()} == {0: 7, 1: 7, 2: 7, 3: 7, 4: 2}
+    assert {place: len(rows) for place, rows in picked(units, 99, "").items()} == {0: 7, 1: 7, 2: 7, 3: 7, 4: 2}
 
 
 def test_an_earlier_run_tells_attempts_and_output(committed: Make) -> None:
