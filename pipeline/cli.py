@@ -11,6 +11,7 @@ from rich.table import Table
 from pipeline import (
     __version__,
     commands,
+    commands_compare,
     commands_drift,
     commands_evaluate,
     commands_inject,
@@ -85,6 +86,7 @@ app.command("inject")(commands_inject.run)
 app.command("report")(commands_report.run)
 app.command("render")(commands_render.run)
 app.command("drift")(commands_drift.run)
+app.command("compare")(commands_compare.run)
 app.command("evaluate")(commands_evaluate.run)
 app.command("submit")(commands_submit.run)
 app.command("status")(commands_submitted.status)

@@ -51,6 +51,7 @@ COMMANDS = (
     "inspect",
     "replay",
     "drift",
+    "compare",
     "evaluate",
     "review",
     "inject",

@@ -54,9 +54,9 @@ def page_of(facts: Facts) -> str:
     return template().render(**_context(facts))
 
 
-@lru_cache(maxsize=1)
-def template() -> jinja2.Template:
-    """The template: every value is escaped, and controls in it are shown, not obeyed."""
+@lru_cache(maxsize=4)
+def template(name: str = "report.html") -> jinja2.Template:
+    """A template of `report/page`: every value is escaped, and controls in it are shown, not obeyed."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -68,7 +68,7 @@ def template() -> jinja2.Template:
         finalize=_shown,
     )
     environment.filters["exact"] = _exact
-    return environment.get_template("report.html")
+    return environment.get_template(name)
 
 
 def _shown(value: Any) -> Any:

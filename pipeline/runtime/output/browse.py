@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -13,7 +13,7 @@ from pipeline.records import Manifest
 from pipeline.runtime.input import read_unit
 from pipeline.runtime.output.commit import read_manifest
 from pipeline.runtime.output.gather import commit_record, unit_of
-from pipeline.runtime.output.lookup import find_run, input_of, previous_run
+from pipeline.runtime.output.lookup import find_run, input_of, previous_run, read_named
 from pipeline.runtime.output.parquet import parquet_of
 from pipeline.runtime.output.profiles import records_in
 from pipeline.runtime.output.run_record import read_run_record
@@ -50,15 +50,24 @@ class Browsed:
         """How many rows are read."""
         return sum(file["rows"] for file in self.files)
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """The rows as Python values, with `status`, `schema` and `unit` added.
+    def rows(self, only: Set[str] | None = None) -> Iterator[dict[str, Any]]:
+        """The rows as Python values, with `status`, `schema` and `unit` added: all, or those of `only` these ids.
 
         Raises:
             OutputError: a file that the manifest names is not there, or is none.
         """
         for file in self.files:
-            for row in _rows(self.store, file["path"]):
+            for row in _rows(self.store, file["path"], only):
                 yield {**row, "status": file["status"], "schema": file["schema"], "unit": unit_of(file["path"])}
+
+    def ids(self) -> Iterator[str]:
+        """The ids of the rows, of a file after the other, repeated ones as often as they occur.
+
+        Raises:
+            OutputError: as for `rows`.
+        """
+        for file in self.files:
+            yield from map(str, read_named(self.store, file["path"], ["document_id"]).column("document_id").to_pylist())
 
     def tallies(self) -> dict[str, Tally]:
         """The counts of all documents by schema, from the commit records; of units of several schemas (earlier versions
@@ -116,14 +125,17 @@ def _evenly(units: Sequence[str], wanted: float) -> list[str]:
     return [units[int((place + 0.5) * step)] for place in range(round(len(units) / step))]
 
 
-def _rows(store: Store, key: str) -> Iterator[dict[str, Any]]:
+def _rows(store: Store, key: str, only: Set[str] | None) -> Iterator[dict[str, Any]]:
     import pyarrow as pa
 
     try:
         data = store.get(key)
         if data is None:
             raise OutputError(f"{store.where}/{key} is not there, but the manifest names it.")
-        for batch in parquet_of(data, COLUMNS).to_batches(max_chunksize=BATCH):
+        table = parquet_of(data, COLUMNS)
+        if only is not None:
+            table = table.filter(pa.array([one in only for one in table.column("document_id").to_pylist()], pa.bool_()))
+        for batch in table.to_batches(max_chunksize=BATCH):
             others = batch.select([name for name in batch.schema.names if name != "record"])
             for row, record in zip(others.to_pylist(), records_in(batch), strict=True):
                 yield {**row, "record": record}
