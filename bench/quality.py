@@ -15,9 +15,9 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,8 @@ DOCUMENTS = 60
 MAX_ITEMS = 40
 """Items of a list under the grammar: small models do not end lists of their own accord."""
 OVERALL = ("f1", "f1_exact", "whole", "completeness", "abstention", "ungrounded")
+FIELDS = ("precision", "recall", "f1", "f1_exact", "completeness", "abstention", "ungrounded")
+SLICES = ("f1", "f1_exact", "completeness", "coverage", "valid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,31 +118,32 @@ def _measured(arm: Arm, work: Path) -> dict[str, Any]:
     place.mkdir(parents=True, exist_ok=True)
     path = place / "job.yaml"
     path.write_text(yaml.safe_dump(job, allow_unicode=True), encoding="utf-8")
-    started = time.monotonic()
     command = [sys.executable, "-c", "from pipeline.cli import main; main()", "run", str(path)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     subprocess.run(command, check=True, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
-    seconds = time.monotonic() - started
-    result = _evaluated(arm, laid, str(path), seconds)
+    result = _rounded(_evaluated(arm, laid, str(path)))
     kept.write_text(json.dumps(result, indent=1, ensure_ascii=False), encoding="utf-8")
     return result
 
 
-def _evaluated(arm: Arm, laid: Laid, path: str, seconds: float) -> dict[str, Any]:
+def _evaluated(arm: Arm, laid: Laid, path: str) -> dict[str, Any]:
     found = evaluate(Asked(path, GoldConfig(str(laid.gold), by=("lang",))))
-    told, totals = as_document(found), found.run.manifest.totals
+    told, manifest = as_document(found), found.run.manifest
+    begun, ended = map(datetime.fromisoformat, (manifest.started, manifest.committed))
     return {
         "set": arm.set.name,
         "engine": arm.engine,
         "arm": arm.arm,
         "documents": laid.count,
         "of": laid.there,
-        "seconds": round(seconds, 1),
-        "tokens": {name: totals[name] for name in ("prompt_tokens", "output_tokens", "wasted_tokens", "attempts")},
+        "seconds": (ended - begun).total_seconds(),  # from the run's beginning, through interruptions, to its commit
+        "tokens": {
+            name: manifest.totals[name] for name in ("prompt_tokens", "output_tokens", "wasted_tokens", "attempts")
+        },
         "gold": told["gold"]["rows"],
         "overall": told["overall"],
-        "fields": {name: one["fields"] for name, one in told["schemas"].items()},
-        "slices": told["slices"],
+        "fields": {name: _few(one["fields"], FIELDS) for name, one in told["schemas"].items()},
+        "slices": {kind: _few(values, SLICES) for kind, values in told["slices"].items()},
         "published": told["published"],
         "mistakes": [
             {name: group[name] for name in ("pointer", "kind", "leaves", "documents", "ungrounded")}
@@ -148,6 +151,19 @@ def _evaluated(arm: Arm, laid: Laid, path: str, seconds: float) -> dict[str, Any
         ],
         "notes": told["notes"],
     }
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded(child) for key, child in value.items()}
+    if isinstance(value, list):
+        return [_rounded(child) for child in value]
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def _few(scores: dict[str, Any], rates: Sequence[str]) -> dict[str, Any]:
+    """Scores with some of their rates: a results file is to be read."""
+    return {key: {**one, "rates": {name: one["rates"][name] for name in rates}} for key, one in scores.items()}
 
 
 def _show(found: dict[str, Any]) -> None:

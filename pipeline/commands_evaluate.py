@@ -15,7 +15,7 @@ from pipeline.observe.visible import console_on, visible
 
 if TYPE_CHECKING:
     from pipeline.evaluate.build import Evaluation
-    from pipeline.evaluate.limits import Verdict
+    from pipeline.evaluate.limits import Held
 
 LOG_WIDTH = 160
 NOT_KEPT = 9
@@ -83,16 +83,16 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     """
     from pipeline.evaluate.build import Asked, evaluate
     from pipeline.evaluate.gold import GoldConfig
-    from pipeline.evaluate.limits import verdicts
+    from pipeline.evaluate.limits import held
 
     config = GoldConfig(gold, gold_id, gold_record, gold_schema, gold_acceptable, tuple(by or ()))
     found = evaluate(Asked(path, config, schemas, only_extracted, resamples, seed))
-    limits = verdicts(found, at_least or (), at_most or (), sure=sure)
+    limits = held(found, at_least or (), at_most or (), sure=sure)
     _show(found, limits, output, as_json=as_json)
     raise typer.Exit(0 if all(one.kept for one in limits) else NOT_KEPT)
 
 
-def _show(found: Evaluation, limits: Sequence[Verdict], output: Path | None, *, as_json: bool) -> None:
+def _show(found: Evaluation, limits: Sequence[Held], output: Path | None, *, as_json: bool) -> None:
     from pipeline.evaluate.shown import as_document, rendered
 
     # ASCII, so that no character of a record acts on a terminal; DEL is the one control that JSON lets through.

@@ -13,7 +13,7 @@ from pipeline.errors import InputError
 from pipeline.evaluate.bodies import bodies_of, run_of
 from pipeline.evaluate.calibration import Calibration, calibration_of
 from pipeline.evaluate.gold import GoldConfig, GoldRow, fault_of, read_gold, without_nulls
-from pipeline.evaluate.intervals import FEW, RESAMPLES, Bootstrap, Rate, Slice
+from pipeline.evaluate.intervals import RESAMPLES, Bootstrap, Rate, Slice
 from pipeline.evaluate.judged import ALL, Judged, contributions, length_of
 from pipeline.evaluate.kept import KeptGold
 from pipeline.evaluate.match import match, match_nothing
@@ -32,6 +32,7 @@ MAX_TOLD = 5000
 MAX_FIELDS = 500
 MAX_SLICES = 50
 """Values of one kind of slice that are told apart."""
+NOTED = 5
 OTHER, UNKNOWN = "(other)", "(unknown)"
 _DUPLICATE = "duplicate_id"
 
@@ -95,8 +96,6 @@ def evaluate(asked: Asked) -> Evaluation:
     notes: list[str] = []
     names = sorted({*run.manifest.schemas, *(file["schema"] for file in run.files)} - {"none"})
     bodies = bodies_of(run, asked.schemas or schemas, names, notes)
-    if run.manifest.incremental:
-        notes.append("the run is incremental: documents that only earlier runs hold count as unextracted")
     with KeptGold() as kept:
         kept.fill(read_gold(asked.gold))
         judging = _Judging(asked, run, bodies, kept)
@@ -113,6 +112,7 @@ class _Judging:
         self.mistakes = Mistakes()
         self.texts = Texts(run.store)
         self.documents: Counter[str] = Counter()
+        self.elsewhere: Counter[str] = Counter()
         self.told = min(1.0, MAX_TOLD / max(1, kept.counts["rows"]))
         self.few = {"field": _Few(MAX_FIELDS), "schema": _Few(MAX_SLICES)}
 
@@ -127,6 +127,8 @@ class _Judging:
             gold = self.kept.take(outcome.document_id, outcome.schema)
             if gold is None:
                 self.documents["without_gold"] += 1
+                if len(self.elsewhere) < MAX_SLICES:  # gold may name another schema in every row
+                    self.elsewhere.update(f"{outcome.schema} {one}" for one in self.kept.schemas(outcome.document_id))
                 continue
             self._judge(gold, outcome.schema, outcome, self.texts.of(row))
 
@@ -157,7 +159,7 @@ class _Judging:
         judged = Judged(gold, shown, dataclasses.replace(matched, fields=fields), outcome, text)
         self.documents["in_order"] += matched.in_order > 0
         self.documents["left_out_leaves"] += matched.left_out
-        self.boot.add(f"{gold.id}\0{gold.schema or schema}", contributions(judged, self._slices(gold, text)))
+        self.boot.add(gold.id, contributions(judged, self._slices(gold, text)))
         self.mistakes.add(judged)
 
     def _fault(self, gold: GoldRow, schema: str) -> str | None:
@@ -218,14 +220,17 @@ class _Judging:
 
     def _notes(self) -> list[str]:
         notes, documents = [], self.documents
-        if self.boot.documents < FEW:
-            notes.append(
-                f"{self.boot.documents} documents are few: bootstrap intervals of less than {FEW} are too narrow"
-            )
+        if self.run.manifest.incremental and self.boot.sums((ALL, "unextracted"))[0]:
+            notes.append("the run is incremental: documents that only earlier runs hold count as unextracted")
         if documents["in_order"]:
             notes.append(f"in {documents['in_order']} documents a list was too long to be aligned: compared in order")
         if documents["left_out_leaves"]:
             notes.append(f"{documents['left_out_leaves']} values beyond what is judged of one record count as mistakes")
+        for pair, count in self.elsewhere.most_common(NOTED):
+            ours, _, theirs = pair.partition(" ")
+            notes.append(
+                f"{count} documents were extracted as {ours} and have gold of {theirs}: not held against each other"
+            )
         if self.texts.failure:
             notes.append(f"texts of documents cannot be read again: {self.texts.failure}")
         if self.mistakes.left_out:

@@ -101,19 +101,14 @@ def _gold_row(row: Row, where: str, config: GoldConfig) -> GoldRow:
     key = _id(row.id)
     if row.fault or key is None:
         return GoldRow(key or "", where, fault=row.fault or f"no text or integer under {config.id!r}")
-    values: dict[str, JsonValue] = {}
-    for name, raw in row.columns.items():
-        value = json_value(raw)
-        if value.fault:
-            return GoldRow(key, where, fault=f"{name!r} {value.fault}")
-        values[name] = value.json
-    if config.record not in values:
+    if config.record not in row.columns:
         return GoldRow(key, where, fault=f"nothing under {config.record!r}; name another key with --gold-record")
-    schema = values.get(config.schema)
     try:
+        values = {name: _plain(raw, repr(name)) for name, raw in row.columns.items()}
         record, acceptable = _read(values[config.record]), _acceptable(_read(values.get(config.acceptable)))
     except (ValueError, RecursionError) as error:
         return GoldRow(key, where, fault=str(error)[:MAX_WORDS])
+    schema = values.get(config.schema)
     by = {name: _slice(values.get(name)) for name in config.by}
     return GoldRow(key, where, schema if isinstance(schema, str) else "", record, acceptable, by)
 
@@ -129,11 +124,24 @@ def _id(value: Any) -> str | None:
 def _read(value: JsonValue) -> JsonValue:
     """What a column holds; a text that begins as an object or a list is read as JSON."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        read = json_value(json.loads(value))
-        if read.fault:
-            raise ValueError(f"it {read.fault}")
-        return read.json
+        return _plain(json.loads(value, object_pairs_hook=_once), "the text")
     return value
+
+
+def _once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("an object of the text repeats a key")
+    return made
+
+
+def _plain(raw: Any, name: str) -> JsonValue:
+    """A value of a row as JSON. NaN and infinities would become null, which gold would say by it."""
+    json.dumps(raw, allow_nan=False, default=str)
+    value = json_value(raw)
+    if value.fault:
+        raise ValueError(f"{name} {value.fault}")
+    return value.json
 
 
 def _acceptable(value: JsonValue) -> dict[str, list[JsonValue]]:

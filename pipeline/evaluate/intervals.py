@@ -21,7 +21,7 @@ import numpy.typing as npt
 LEVEL = 0.95
 RESAMPLES = 1000
 FEW = 20
-"""Documents below which bootstrap intervals are known to be too narrow."""
+"""Documents below which percentile intervals are too narrow."""
 BLOCK = 256
 """Documents that are added up at once."""
 
@@ -115,13 +115,15 @@ def ratio(count: Floats, of: Floats, documents: float) -> Rate:
 
 
 def summarised(values: Floats, count: float, of: float, documents: float) -> Rate:
-    """A statistic of all documents, followed by that of each resample, with its percentile interval. Where no resample
-    differs, as at 0 of 40, that has no width, and Wilson's over documents is taken."""
+    """A statistic of all documents, from 0 to 1, followed by that of each resample, with its percentile interval. Of
+    less than FEW documents, or where no resample differs, as at 0 of 40, that is too narrow: Wilson's over documents
+    (or values, if those are fewer) is told, as if all values of a document were right or wrong together."""
     whole, drawn = float(values[0]), values[1:][np.isfinite(values[1:])]
     if not math.isfinite(whole):
         return Rate(None, None, None, count, of)
-    if (not len(drawn) or drawn.min() == drawn.max()) and whole in (0.0, 1.0):
-        known = wilson(whole * min(documents, of), min(documents, of))
+    if documents < FEW or not len(drawn) or drawn.min() == drawn.max():
+        trials = min(documents, of)
+        known = wilson(whole * trials, trials)
         return Rate(whole, known.low, known.high, count, of, "wilson")
-    low, high = np.quantile(drawn, [0.5 - LEVEL / 2, 0.5 + LEVEL / 2]) if len(drawn) else (whole, whole)
+    low, high = np.quantile(drawn, [0.5 - LEVEL / 2, 0.5 + LEVEL / 2])
     return Rate(whole, float(low), float(high), count, of, "bootstrap")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any
 
-from pipeline.errors import InputError
+from pipeline.errors import InputError, OutputError
 from pipeline.evaluate.gold import GoldRow
 
 SHOWN = 20
@@ -35,7 +35,6 @@ class KeptGold:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.faults: list[dict[str, str]] = []
-        self._told: Counter[str] = Counter()
         self._folder = tempfile.TemporaryDirectory(prefix="gristmill-gold-")
         self._rows = sqlite3.connect(os.path.join(self._folder.name, "gold.db"), isolation_level=None)
         self._rows.execute("PRAGMA journal_mode = OFF")
@@ -56,15 +55,20 @@ class KeptGold:
 
         Raises:
             InputError: there is not one, or none can be read.
+            OutputError: there is no room for them.
         """
-        self._rows.execute("BEGIN")
-        for row in rows:
-            self.counts["rows"] += 1
-            if row.fault:
-                self.refuse("unreadable", row, row.fault)
-            else:
-                self._keep(row)
-        self._rows.execute("COMMIT")
+        try:
+            self._rows.execute("BEGIN")
+            for row in rows:
+                self.counts["rows"] += 1
+                if row.fault:
+                    self.refuse("unreadable", row, row.fault)
+                else:
+                    self._keep(row)
+            self._rows.execute("COMMIT")
+        except sqlite3.Error as error:
+            where = f"in {tempfile.gettempdir()}: {error}. Set TMPDIR to a place with room."
+            raise OutputError(f"cannot keep the gold {where}") from error
         if not self.counts["rows"]:
             raise InputError("the gold holds no row.")
         if self.counts["unreadable"] == self.counts["rows"]:
@@ -82,6 +86,10 @@ class KeptGold:
                 return _row(row[0])
         return None
 
+    def schemas(self, key: str) -> list[str]:
+        """The schemas that a document has gold of."""
+        return [schema for (schema,) in self._rows.execute("SELECT schema FROM gold WHERE id = ? AND torn = 0", (key,))]
+
     def left(self) -> Iterator[GoldRow]:
         """The gold that nobody took, by id."""
         for (row,) in self._rows.execute("SELECT row FROM gold WHERE taken = 0 AND torn = 0 ORDER BY id, schema"):
@@ -90,8 +98,7 @@ class KeptGold:
     def refuse(self, what: str, row: GoldRow, why: str) -> None:
         """Count a row that is not used."""
         self.counts[what] += 1
-        self._told[what] += 1
-        if self._told[what] <= SHOWN:
+        if self.counts[what] <= SHOWN:
             self.faults.append({"what": what, "where": row.where, "id": row.id, "why": why})
 
     def _keep(self, row: GoldRow) -> None:

@@ -15,7 +15,7 @@ _LIMIT = re.compile(r"(?:(?P<schema>[^/:=\s]*)(?P<pointer>/[^=]*):)?(?P<name>[a-
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Held:
     """One limit and whether it is kept. `value` is what is held against it: the rate, or the end of its interval; None
     where there is nothing to count, which keeps no limit."""
 
@@ -26,17 +26,17 @@ class Verdict:
     kept: bool
 
 
-def verdicts(found: Evaluation, least: Sequence[str], most: Sequence[str], *, sure: bool) -> list[Verdict]:
+def held(found: Evaluation, least: Sequence[str], most: Sequence[str], *, sure: bool) -> list[Held]:
     """Hold an evaluation against limits; `sure`: the whole interval has to keep them.
 
     Raises:
         JobFileError: a limit cannot be read, or names no rate of the evaluation.
     """
     limits = [(text, True) for text in least] + [(text, False) for text in most]
-    return [_verdict(found, text, at_least, sure) for text, at_least in limits]
+    return [_held(found, text, at_least, sure) for text, at_least in limits]
 
 
-def _verdict(found: Evaluation, text: str, at_least: bool, sure: bool) -> Verdict:
+def _held(found: Evaluation, text: str, at_least: bool, sure: bool) -> Held:
     match = _LIMIT.fullmatch(text)
     try:
         bound = float(match["bound"]) if match else None
@@ -47,7 +47,7 @@ def _verdict(found: Evaluation, text: str, at_least: bool, sure: bool) -> Verdic
     rate = _rate(found, match["schema"] or "", match["pointer"], match["name"], text)
     value = (rate.low if at_least else rate.high) if sure else rate.value
     kept = value is not None and (value >= bound if at_least else value <= bound)
-    return Verdict(text, bound, at_least, value, kept)
+    return Held(text, bound, at_least, value, kept)
 
 
 def _rate(found: Evaluation, schema: str, pointer: str | None, name: str, text: str) -> Rate:

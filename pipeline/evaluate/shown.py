@@ -11,7 +11,7 @@ from rich.table import Column, Table
 
 from pipeline.evaluate.build import Evaluation
 from pipeline.evaluate.intervals import LEVEL, Rate
-from pipeline.evaluate.limits import Verdict
+from pipeline.evaluate.limits import Held
 from pipeline.evaluate.mistakes import KINDS, Group
 from pipeline.evaluate.scores import Scores
 from pipeline.observe.visible import cell, visible_id
@@ -50,7 +50,7 @@ _LEAVES = {
 }
 
 
-def as_document(found: Evaluation, limits: Sequence[Verdict] = ()) -> dict[str, Any]:
+def as_document(found: Evaluation, limits: Sequence[Held] = ()) -> dict[str, Any]:
     """The evaluation as one JSON document (docs/evaluate.md lists its keys)."""
     asked = found.asked
     return {
@@ -80,7 +80,7 @@ def as_document(found: Evaluation, limits: Sequence[Verdict] = ()) -> dict[str, 
     }
 
 
-def rendered(found: Evaluation, limits: Sequence[Verdict] = ()) -> Iterator[RenderableType]:
+def rendered(found: Evaluation, limits: Sequence[Held] = ()) -> Iterator[RenderableType]:
     """What was judged, tables of rates, the mistakes, and what limits say."""
     yield cell(f"run   {found.run.store.where}")
     yield cell(f"gold  {found.asked.gold.path}: {_counts(found.gold)}")
@@ -111,7 +111,7 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: dataclasses.asdict(value) for name, value in values.items()}
 
 
-def _limit(one: Verdict) -> RenderableType:
+def _limit(one: Held) -> RenderableType:
     value = "nothing to count" if one.value is None else f"{one.value:.4f}"
     sign = "at least" if one.at_least else "at most"
     return cell(f"{'kept' if one.kept else 'NOT KEPT'}: {sign} {one.limit}, found {value}", "" if one.kept else "red")

@@ -5,68 +5,22 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import recomputed_scores as other
+from evaluated_runs import NAME, RIGHT, gold_of, made_run, shown, told, write_gold
 from replay_runs import commit
 from support import GOOD, Answers, completion
-from typer.testing import CliRunner
 
-from pipeline.cli import app
 from pipeline.errors import InputError, JobFileError, OutputError
-
-NAME = "receipt@1"
-RIGHT = {f"d{n}": {**GOOD, "vendor": f"Ann & Co {n}", "total": None if n % 5 == 0 else n + 0.5} for n in range(24)}
-
-
-def answer(number: int, record: dict[str, Any]) -> Any:
-    """What the model makes of a document: some right, some in another notation, some wrong, some nothing."""
-    found = dict(record)
-    if number % 4 == 1:
-        found["vendor"] = found["vendor"].upper()
-    if number % 4 == 2:
-        found |= {"total": 99.5, "lines": ["salt", "pepper", "tea"]}
-    if number % 6 == 3:
-        found["lines"] = []
-    return "I cannot" if number % 9 == 6 else found
-
-
-def write_gold(path: Path, records: dict[str, Any], **more: Any) -> str:
-    path.write_text("".join(json.dumps({"id": key, "record": one, **more}) + "\n" for key, one in records.items()))
-    return str(path)
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of 24 documents in units of 5; nobody changes it. Its gold lies beside it."""
-    place = tmp_path_factory.mktemp("evaluated")
-    answers = {}
-    for number, (key, record) in enumerate(RIGHT.items()):
-        made = answer(number, record)
-        answers[key] = Answers(completion(made, constrained=isinstance(made, dict)))
-    path = commit(place, answers, retry={"max_attempts": 1}, placement={"unit_documents": 5})
-    write_gold(place / "gold.jsonl", RIGHT)
-    return path
-
-
-def shown(*arguments: str, code: int = 0) -> str:
-    found = CliRunner().invoke(app, ["evaluate", *arguments, "--resamples", "100"], env={"COLUMNS": "180"})
-    if found.exception is not None and not isinstance(found.exception, SystemExit):
-        raise found.exception
-    assert found.exit_code == code, found.output
-    return found.output
-
-
-def told(*arguments: str, code: int = 0) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(shown(*arguments, "--json", code=code))
-    return document
-
-
-def gold_of(run: Path) -> str:
-    return str(run.parent.parent / "gold.jsonl")
+    """A run that nobody changes."""
+    return made_run(tmp_path_factory.mktemp("evaluated"))
 
 
 def test_every_rate_is_what_a_scorer_that_shares_no_code_finds(run: Path) -> None:
@@ -125,10 +79,16 @@ def test_gold_that_cannot_be_used_is_told_and_counted_and_not_used(tmp_path: Pat
         {"id": "d4"},
         {"id": None, "record": GOOD},
     ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows) + "no json\n")
+    texts = [
+        '{"id": "d5", "record": {"vendor": "x", "total": NaN}}',
+        '{"id": "d6", "record": {"a": 1, "a": 2}}',
+        "no json",
+    ]
+    rows += [{"id": "d7", "record": '{"a": 1, "a": 2}'}, {"id": "d8", "record": '{"vendor": "x", "total": Infinity}'}]
+    path.write_text("".join(f"{text}\n" for text in [*map(json.dumps, rows), *texts]))
     document = told(str(run), "--gold", str(path))
     counts = document["gold"]["rows"]
-    assert counts == {"rows": 8, "repeated": 1, "conflicting": 2, "invalid": 1, "unreadable": 3, "used": 1}
+    assert counts == {"rows": 12, "repeated": 1, "conflicting": 2, "invalid": 1, "unreadable": 7, "used": 1}
     assert document["overall"]["documents"] == 1
     assert document["documents"]["without_gold"] == 23 - 1  # d3's is refused when its document comes
     text = shown(str(run), "--gold", str(path))
@@ -203,6 +163,15 @@ def test_a_job_file_means_its_last_run_and_its_schemas(tmp_path: Path, run: Path
         shown(str(job), "--gold", gold_of(run))
     elsewhere = told(str(run), "--gold", gold_of(run), "--schemas", str(tmp_path))
     assert any("gold is not checked" in note for note in elsewhere["notes"])
+
+
+def test_gold_of_a_schema_in_any_version_or_of_another_schema(tmp_path: Path, run: Path) -> None:
+    first = told(str(run), "--gold", gold_of(run))
+    any_version = write_gold(tmp_path / "any.jsonl", RIGHT, schema="receipt")
+    assert told(str(run), "--gold", any_version)["overall"] == first["overall"]
+    later = told(str(run), "--gold", write_gold(tmp_path / "later.jsonl", RIGHT, schema="receipt@2"))
+    assert later["overall"]["rates"]["unextracted"]["count"] == 24
+    assert any("24 documents were extracted as receipt@1 and have gold of receipt@2" in note for note in later["notes"])
 
 
 def test_what_cannot_be_evaluated_says_why(tmp_path: Path, run: Path) -> None:

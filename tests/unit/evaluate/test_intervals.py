@@ -80,6 +80,14 @@ def test_memory_grows_with_names_and_not_with_documents() -> None:
     assert boot._sums.shape[1] <= 4 * 90 and not boot._values
 
 
+@pytest.mark.parametrize("documents", [3, 8, 15])
+def test_intervals_of_few_documents_are_rather_too_wide(documents: int) -> None:
+    generator = np.random.default_rng(6)
+    ends = [interval(clusters(generator, documents), seed, resamples=100) for seed in range(200)]
+    assert sum(low <= 0.5 <= high for low, high in ends) / 200 >= 0.95
+    assert all(low < high for low, high in ends)
+
+
 def test_no_variation_is_no_certainty() -> None:
     boot = Bootstrap(200)
     for number in range(40):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import schema_and_record
 
@@ -120,6 +120,7 @@ def assert_conserved(expected: Any, found: Any, made: Matched) -> None:
     assert both + counts["invented"] == leaves(found)
 
 
+@settings(max_examples=40)
 @given(schema_and_record(), st.data())
 def test_every_value_is_judged_once_and_a_record_is_itself(pair: tuple[Any, Any], data: st.DataObject) -> None:
     schema, record = pair
