@@ -11,6 +11,7 @@ from rich.table import Table
 from pipeline import (
     __version__,
     commands,
+    commands_canary,
     commands_compare,
     commands_drift,
     commands_evaluate,
@@ -84,6 +85,7 @@ review.command("check")(commands_review.check)
 app.add_typer(review, name="review", help="Have a person correct records; freeze documents and replay them.")
 app.command("inject")(commands_inject.run)
 app.command("report")(commands_report.run)
+app.command("canary")(commands_canary.run)
 app.command("render")(commands_render.run)
 app.command("drift")(commands_drift.run)
 app.command("compare")(commands_compare.run)

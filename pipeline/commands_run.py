@@ -55,6 +55,7 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     slot: Slot = None,
     overlap: Overlap = None,
     metrics_port: MetricsPort = None,
+    canary: Annotated[bool, typer.Option("--canary/--no-canary", help="Try the job's candidate afterwards.")] = True,
     verbose: Annotated[bool, typer.Option("--verbose", help="Show the log of Ray's workers and of vLLM.")] = False,
 ) -> None:
     """Run a job: read, extract, write Parquet, commit.
@@ -62,31 +63,34 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     The same command on the same input **resumes** an interrupted run and **does nothing** after a finished one. What
     is committed stands in `<output>/run=<id>/manifest.json`; trust only files that it names. `report.html` lies beside.
 
+    The candidate of the job's `canary` is tried afterwards; it changes neither the run nor the exit code.
+
     Ctrl-C and SIGTERM let what is in flight finish for a while (`safety.drain_seconds`) and save it; a second one ends
     at once.
 
     Exit codes: 0 committed, 2 job file, 3 input, 4 schema, 5 engine, 6 output, 7 run changed, 8 memory, 9 another
     driver is at the run or the job, 10 stopped by `stop_if`, 11 stalled, 130 interrupted, 143 terminated.
     """
+    from pipeline import commands_canary
     from pipeline.jobfile import load_job
     from pipeline.runtime.overlap import OVERLAPS, usual
     from pipeline.runtime.since import AGAIN
 
-    if verbose:
-        os.environ["GRISTMILL_VERBOSE"] = "1"
-        os.environ.setdefault("VLLM_LOGGING_LEVEL", "INFO")
+    _log(everything=verbose)
     again = [one_of(word, AGAIN, "--again") for word in again or ()]
     console, job = screen(), load_job(job_path, slot)
     watcher = Watcher(console)
-    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGTERM, terminate)
     how = one_of(overlap, OVERLAPS, "--overlap") if overlap else usual(job)
     try:
         manifest = _watched(job, watcher, how, metrics_port, record=record, fresh=fresh, again=again)
+        watcher.finish(manifest)
+        if canary and job.canary is not None:
+            commands_canary.after_run(console, job, manifest.run_id, metrics_port)
     except KeyboardInterrupt as signalled:
         options = {"--record": record, "--slot": slot, "--overlap": overlap, "--metrics-port": metrics_port}
-        command = _command(job_path, options, again)
-        raise typer.Exit(_interrupted(console, command, job.output, signalled)) from None
-    watcher.finish(manifest)
+        command = _command(job_path, options, again, canary=canary)
+        raise typer.Exit(interrupted(console, command, job.output, signalled)) from None
 
 
 def _watched(job: JobConfig, watcher: Watcher, overlap: str, metrics: str | None, **options: Any) -> Manifest:
@@ -114,15 +118,22 @@ def one_of(word: str, words: Sequence[str], option: str) -> str:
     return word
 
 
-def _command(job_path: Path, options: Mapping[str, str | None], again: Sequence[str]) -> str:
+def _log(*, everything: bool) -> None:
+    if everything:
+        os.environ["GRISTMILL_VERBOSE"] = "1"
+        os.environ.setdefault("VLLM_LOGGING_LEVEL", "INFO")
+
+
+def _command(job_path: Path, options: Mapping[str, str | None], again: Sequence[str], *, canary: bool) -> str:
     """What was typed, without --fresh: that would begin anew."""
-    flags = [word for name, value in options.items() if value is not None for word in (name, value)]
+    flags = [] if canary else ["--no-canary"]
+    flags += [word for name, value in options.items() if value is not None for word in (name, value)]
     flags += [word for one in again for word in ("--again", one)]
     return shlex.join(["gristmill", "run", str(job_path), *flags])
 
 
-def _interrupted(console: Console, command: str, output: str, signalled: KeyboardInterrupt) -> int:
-    """Say how to go on; the exit code."""
+def interrupted(console: Console, command: str, output: str, signalled: KeyboardInterrupt) -> int:
+    """Say how to go on after Ctrl-C or SIGTERM; the exit code."""
     terminated = isinstance(signalled, Terminated)
     word = "terminated" if terminated else "interrupted"
     console.print(f"\n{word}. Documents finished so far are kept in {visible(output)}.", style="yellow")
@@ -130,7 +141,8 @@ def _interrupted(console: Console, command: str, output: str, signalled: Keyboar
     return TERMINATED if terminated else INTERRUPTED
 
 
-def _terminate(_signal: int, _frame: object) -> None:
+def terminate(_signal: int, _frame: object) -> None:
+    """What SIGTERM does to a command that runs a job."""
     raise Terminated
 
 

@@ -30,10 +30,12 @@ from pipeline.runtime.live import Live
 from pipeline.runtime.lookups import load_lookups, lookups_digest
 from pipeline.runtime.output.commit import Run, open_run
 from pipeline.runtime.output.identity import identity_of
+from pipeline.runtime.sampled import Sample
 from pipeline.runtime.setup import Setup
 from pipeline.runtime.source import Source, source_of
 from pipeline.runtime.store import open_store
 from pipeline.runtime.stream import stream
+from pipeline.runtime.switch import CONSTRAINED, read_switch, switched
 from pipeline.runtime.told import Told
 from pipeline.schema.plan import DecodingPlan
 from pipeline.steps.attempt import attempt_of
@@ -154,32 +156,37 @@ class _Judge:
         return draft
 
 
-def run(
+def run(  # noqa: PLR0913  # what a caller may want otherwise, each by its name
     job: JobConfig,
     observe: Observer,
     *,
     record: str | None = None,
     fresh: bool = False,
     again: Collection[str] = (),
+    sample: Sample | None = None,
     hook: Hook | None = None,
 ) -> Manifest:
     """Run a job to its committed manifest, or continue it, or find that it is done and do nothing.
 
     `record` names a directory to save completions in; `fresh` allows a new run although one under other digests is
-    unfinished; `again` is what an incremental run is to take again (`runtime.since.AGAIN`); `hook` sees each event.
+    unfinished; `again` is what an incremental run is to take again (`runtime.since.AGAIN`); `sample` takes a share of
+    the documents of another run instead of the input; `hook` sees each event.
 
     Raises:
         GristmillError: a subclass that says what stopped the job. What was written so far is kept for a rerun.
     """
     with Told(job, observe, hook) as told:
-        manifest = _run(job, told, record, fresh, again)
+        manifest = _run(job, told, record, fresh, partial(source_of, again=again, sample=sample))
         told("committed", manifest)
     return manifest
 
 
-def _run(job: JobConfig, observe: Told, record: str | None, fresh: bool, again: Collection[str]) -> Manifest:
+def _run(job: JobConfig, observe: Told, record: str | None, fresh: bool, choose: Callable[..., Source]) -> Manifest:
     store, looked_up = open_store(job.output), lookups_digest(load_lookups(job))
-    source = source_of(job, looked_up, store, again)
+    job = switched(job, switch := read_switch(store, job.name))
+    if switch is not None and switch.state == "free":
+        observe("warned", switch.told(job.name))
+    source = choose(job, looked_up, store)
     found = source.scan(job.placement.unit_documents)
     observe("compared", source)
     if (last := source.done()) is not None:
@@ -189,7 +196,7 @@ def _run(job: JobConfig, observe: Told, record: str | None, fresh: bool, again: 
     identity = identity_of(job, found, plans, looked_up, source.origin)
     if (last := source.done(identity)) is not None:
         return _nothing_to_do(*last, observe, record)
-    this_run = open_run(job, identity, store, fresh=fresh)
+    this_run = open_run(job, identity, store, fresh=fresh, leave={CONSTRAINED} if switch else ())
     if (manifest := this_run.manifest()) is not None:
         this_run.sweep_late()
         return _nothing_to_do(this_run.where, manifest, observe, record)

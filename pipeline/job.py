@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, JsonValue, StringConstraints, model_validator
 
+from pipeline.jobcanary import CanaryConfig
 from pipeline.jobhttp import HttpConfig, check_patience
 from pipeline.jobplacement import (
     AuditConfig,
@@ -17,7 +18,7 @@ from pipeline.jobplacement import (
     StopConfig,
     Strict,
 )
-from pipeline.jobpolicy import NarrowConfig, disagreements, with_attempts, with_policy
+from pipeline.jobpolicy import LookupConfig, NarrowConfig, disagreements, with_attempts, with_policy
 
 EMBEDDED_MODEL = "embedded"
 """The model name that stands for the small model carried by the environment (see engines/models.py)."""
@@ -96,17 +97,6 @@ class PolicyConfig(Strict):
     @classmethod
     def _preset(cls, data: Any) -> Any:
         return with_policy(data)
-
-
-class LookupConfig(Strict):
-    """Every value at `pointer` (`*` stands for any item) has to be in a column of a Parquet or CSV file. `schema` makes
-    it a lookup of one schema."""
-
-    pointer: str = Field(pattern=r"^(/[^/]+)*$")
-    path: str
-    column: str
-    schema_name: str | None = Field(None, alias="schema")
-    severity: Literal["block", "degrade", "observe"] = "block"
 
 
 class Fault(Strict):
@@ -232,7 +222,8 @@ class WorkConfig(ExtractConfig):
 
 
 class JobConfig(WorkConfig):
-    """One extraction job. `slot` names a scheduled run, such as a date: another slot is another run."""
+    """One extraction job. `slot` names a scheduled run, such as a date: another slot is another run. `canary` is a
+    candidate that is tried on a share of the documents afterwards, and judged; it changes nothing of the job's run."""
 
     input: InputConfig
     output: str
@@ -241,9 +232,16 @@ class JobConfig(WorkConfig):
     pilot: PilotConfig = PilotConfig()
     stop_if: StopConfig = StopConfig()
     slot: str = ""
+    canary: CanaryConfig | None = None
 
     @model_validator(mode="after")
     def _tells_slow_from_stuck(self) -> Self:
         engines = (self.engine, *self.other_engines().values())
         check_patience(engines, self.safety.engine_stall_seconds, "safety.engine_stall_seconds")
+        return self
+
+    @model_validator(mode="after")
+    def _has_a_candidate_that_can_run(self) -> Self:
+        if self.canary is not None:
+            self.canary.check(self)
         return self

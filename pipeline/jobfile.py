@@ -40,7 +40,10 @@ def load_job(path: str | Path, slot: str | None = None) -> JobConfig:
     path = Path(path)
     job = read_work(read_yaml(path), path.parent, JobConfig, str(path))
     where = job.input.model_copy(update={"path": _relative_to(path.parent, job.input.path)})
-    update = {"input": where, "output": _relative_to(path.parent, job.output)}
+    update: dict[str, Any] = {"input": where, "output": _relative_to(path.parent, job.output)}
+    if job.canary is not None and job.canary.schemas is not None:
+        schemas = _relative_to(path.parent, job.canary.schemas)
+        update["canary"] = job.canary.model_copy(update={"schemas": schemas})
     return job.model_copy(update=update if slot is None else {**update, "slot": slot})
 
 
@@ -101,6 +104,8 @@ def relative_paths(path: str | Path) -> dict[str, str]:
     data, base = read_yaml(path), path.parent
     found = {"schemas": _moving(base, data.get("schemas", "schemas")), "output": _moving(base, data["output"])}
     found["input.path"] = _moving(base, data["input"]["path"])
+    if schemas := (data.get("canary") or {}).get("schemas"):
+        found["canary.schemas"] = _moving(base, schemas)
     found |= {f"lookups.{n}.path": _moving(base, one["path"]) for n, one in enumerate(data.get("lookups") or ())}
     others = {f"engines.{name}": engine for name, engine in (data.get("engines") or {}).items()}
     for key, engine in {"engine": data["engine"], **others}.items():

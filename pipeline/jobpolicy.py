@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -21,6 +21,17 @@ class NarrowConfig(Strict):
 
     max_items: int | None = Field(None, ge=1, le=5000)
     max_length: int | None = Field(None, ge=1)
+
+
+class LookupConfig(Strict):
+    """Every value at `pointer` (`*` stands for any item) has to be in a column of a Parquet or CSV file. `schema` makes
+    it a lookup of one schema."""
+
+    pointer: str = Field(pattern=r"^(/[^/]+)*$")
+    path: str
+    column: str
+    schema_name: str | None = Field(None, alias="schema")
+    severity: Literal["block", "degrade", "observe"] = "block"
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ def test_make_targets_exist(target: str) -> None:
 
 
 COMMANDS = (
+    "canary",
     "check",
     "plan",
     "run",
@@ -64,7 +65,7 @@ COMMANDS = (
 )
 
 
-GUIDES = [ROOT / "docs" / name for name in ("submit.md", "cluster.md", "operations.md")]
+GUIDES = [ROOT / "docs" / name for name in ("submit.md", "cluster.md", "operations.md", "canary.md")]
 SHOWN = "\n".join([README, *(path.read_text(encoding="utf-8") for path in GUIDES)])
 
 

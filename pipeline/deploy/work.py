@@ -87,7 +87,11 @@ def _job(values: Values, base: Path) -> Deployment:
         _check_on_pool(values)
     names = [job.input.schema_name] if job.input.schema_name else available(job.schemas)
     written = {**_written(job), "schemas": "schemas"}
-    return Deployment(values, job, {JOB_FILE: _dump(written), **_schemas(job.schemas, names)})
+    files = _schemas(job.schemas, names)
+    if job.canary is not None and job.canary.schemas is not None:
+        written["canary"] = {**written["canary"], "schemas": "candidate"}
+        files |= _schemas(job.canary.schemas, names, "candidate")
+    return Deployment(values, job, {JOB_FILE: _dump(written), **files})
 
 
 def _check_on_pool(values: Values) -> None:
@@ -131,7 +135,7 @@ def _dump(data: Mapping[str, Any]) -> str:
     return yaml.safe_dump(dict(data), sort_keys=False, width=120, allow_unicode=True)
 
 
-def _schemas(root: str, names: tuple[str, ...] | list[str]) -> dict[str, str]:
+def _schemas(root: str, names: tuple[str, ...] | list[str], below: str = "schemas") -> dict[str, str]:
     files = {}
     for name in sorted(names):
         load_schema(root, name)  # told here, and not by a pod at night
@@ -140,7 +144,7 @@ def _schemas(root: str, names: tuple[str, ...] | list[str]) -> dict[str, str]:
         folder = Path(root, *name.split("@"))
         for file in _SCHEMA_FILES:
             if (folder / file).is_file():
-                files["/".join(("schemas", *name.split("@"), file))] = (folder / file).read_text(encoding="utf-8")
+                files["/".join((below, *name.split("@"), file))] = (folder / file).read_text(encoding="utf-8")
     return files
 
 

@@ -41,16 +41,17 @@ class Engine(Protocol):
         ...
 
 
-def build(config: EngineConfig) -> Engine:
-    """The engine that a config names, not yet started. Heavy imports happen here and nowhere earlier."""
+def build(config: EngineConfig, *, constrained: bool = True) -> Engine:
+    """The engine that a config names, not yet started. Heavy imports happen here and nowhere earlier. One that is not
+    to be asked under a constraint need not prove any: it serves although its constraint is broken."""
     if config.engine == "vllm":
         from pipeline.engines.vllm import VllmEngine
 
-        return VllmEngine(config)
+        return VllmEngine(config, constrained=constrained)
     if config.engine == "sampler":
         from pipeline.engines.sampler import SamplerEngine
 
-        return SamplerEngine(config)
+        return SamplerEngine(config, constrained=constrained)
     if config.engine == "http":
         from pipeline.engines.http import HttpEngine
 

@@ -49,7 +49,7 @@ class _Answer:
 class SamplerEngine:
     """See the module. `proven`: the start-up check passed; completions carry it as `constrained`."""
 
-    def __init__(self, config: SamplerConfig) -> None:
+    def __init__(self, config: SamplerConfig, *, constrained: bool = True) -> None:
         """Load the tokenizer and the matcher (a few seconds).
 
         Raises:
@@ -70,17 +70,18 @@ class SamplerEngine:
         self._starting = False
         self._dead = ""
         self._is_stuck = False
+        self._constrained = constrained
         self.proven = False
         self.fingerprint = f"sampler:{Path(path).name}:{backend}@{self._grammar.version}"
 
     async def start(self, plans: Sequence[DecodingPlan]) -> None:
-        """Warm the plans and prove the constraint. Faults are for documents and do not happen here."""
+        """Warm the plans and prove the constraint, if one is used. Faults are for documents and do not happen here."""
         self._starting = True
         try:
-            await prove_and_warm(self, plans)
+            await prove_and_warm(self, plans, constrained=self._constrained)
         finally:
             self._starting = False
-        self.proven = True
+        self.proven = self._constrained
 
     async def close(self) -> None:
         self._prefix_tokens.clear()

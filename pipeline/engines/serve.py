@@ -97,22 +97,25 @@ class SharedPool(Protocol):
 
 class ServeEngine:
     """`online` requests go before those of jobs, and are told when there is no room; those of jobs wait. After a loss,
-    up to `return_seconds` pass until the next try."""
+    up to `return_seconds` pass until the next try. Who does not ask under a constraint need not have it proven."""
 
-    def __init__(self, pool: SharedPool, *, online: bool, return_seconds: float = 1.0) -> None:
+    def __init__(
+        self, pool: SharedPool, *, online: bool, return_seconds: float = 1.0, constrained: bool = True
+    ) -> None:
         self._pool = pool
         self._online = online
+        self._constrained = constrained
         self._return_seconds = return_seconds
         self._losses: OrderedDict[str, int] = OrderedDict()
         self._few: asyncio.Semaphore | None = None
 
     async def start(self, plans: Sequence[DecodingPlan]) -> None:
-        """Make the plans known, and prove that the constraint is in force on the way there.
+        """Make the plans known, and prove that the constraint, if one is used, is in force on the way there.
 
         Raises:
             EngineError, SchemaError: as `prove_and_warm`.
         """
-        await prove_and_warm(self, plans)
+        await prove_and_warm(self, plans, constrained=self._constrained)
 
     async def close(self) -> None:
         """The pool belongs to others."""

@@ -72,8 +72,9 @@ class SeveralEngines:
             raise failures[0]
 
 
-def build_all(job: WorkConfig, backend: str) -> Engine:
+def build_all(job: WorkConfig, backend: str, *, shared: bool = False) -> Engine:
     """The job's main engine, and with it those that its ladder names, all for one grammar back end; not yet started.
+    One that is `shared` with others proves its constraint when it starts, though this work may not use it.
 
     Raises:
         GristmillError: one of them cannot be built; its name stands in front if it is not the main one.
@@ -87,7 +88,7 @@ def build_all(job: WorkConfig, backend: str) -> Engine:
         engine = next((engine for known, engine in built if known == wanted), None)
         if engine is None:
             try:
-                engine = build(wanted)
+                engine = build(wanted, constrained=shared or job.sampling.constrained)
             except GristmillError as error:
                 if name:
                     error.message = f"engines.{name}: {error.message}"

@@ -22,15 +22,16 @@ _PROOF_TOKENS = 64
 _SHOWN = 200
 
 
-async def prove_and_warm(engine: Engine, plans: Sequence[DecodingPlan]) -> None:
-    """Warm the engine for these plans, then prove its constraint.
+async def prove_and_warm(engine: Engine, plans: Sequence[DecodingPlan], *, constrained: bool = True) -> None:
+    """Warm the engine for these plans, then prove its constraint, unless nothing is to be decoded under one.
 
     Raises:
         EngineError: the constraint is not in force, or the engine cannot serve.
         SchemaError: the engine refuses one of the plans.
     """
-    await warm(engine, plans)
-    await prove_constraint(engine)
+    await warm(engine, plans, constrained=constrained)
+    if constrained:
+        await prove_constraint(engine)
 
 
 async def prove_constraint(engine: Engine) -> None:
@@ -53,7 +54,7 @@ async def prove_constraint(engine: Engine) -> None:
     )
 
 
-async def warm(engine: Engine, plans: Sequence[DecodingPlan]) -> None:
+async def warm(engine: Engine, plans: Sequence[DecodingPlan], *, constrained: bool = True) -> None:
     """Compile each plan's grammar and fill the prefix cache with its system message: one output token each.
 
     Raises:
@@ -61,7 +62,8 @@ async def warm(engine: Engine, plans: Sequence[DecodingPlan]) -> None:
         SchemaError: the engine refuses a plan's schema.
     """
     for plan in plans:
-        completion = await engine.generate(Prompt(system=plan.prefix, user=""), plan, Sampling(max_tokens=1))
+        sampling = Sampling(max_tokens=1, constrained=constrained)
+        completion = await engine.generate(Prompt(system=plan.prefix, user=""), plan, sampling)
         if completion.error == "schema_refused":
             raise SchemaError(
                 f"schema {plan.name} cannot be decoded under by this engine: {completion.detail}. "

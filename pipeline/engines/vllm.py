@@ -41,7 +41,7 @@ ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "VLLM_LOGGING_
 class VllmEngine:
     """One AsyncLLM. Construction starts it (tens of seconds); `start` proves the constraint and warms the plans."""
 
-    def __init__(self, config: VllmConfig) -> None:
+    def __init__(self, config: VllmConfig, *, constrained: bool = True) -> None:
         """Raises EngineError if the model is missing or vLLM does not start, ResourceError if memory is short,
         JobFileError if `engine_args` names what has a key of its own."""
         check_arguments(config)
@@ -50,6 +50,7 @@ class VllmEngine:
         path = models.resolve(config.model)
         check_memory(config, path)
         self._config = config
+        self._constrained = constrained
         self._proven = False
         self._moved = float("-inf")
         self._llm = start_vllm(config, path, self._move)
@@ -62,8 +63,8 @@ class VllmEngine:
         self.fingerprint = f"vllm@{vllm.__version__}:{os.path.basename(path)}:{backend_of(config.backend)}"
 
     async def start(self, plans: Sequence[DecodingPlan]) -> None:
-        await prove_and_warm(self, plans)
-        self._proven = True
+        await prove_and_warm(self, plans, constrained=self._constrained)
+        self._proven = self._constrained
 
     async def close(self) -> None:
         self._tokenizing.shutdown(wait=False)

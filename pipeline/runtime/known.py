@@ -18,6 +18,7 @@ from pipeline.runtime.output.identity import identity_of
 from pipeline.runtime.source import source_of
 from pipeline.runtime.store import open_store
 from pipeline.runtime.store.readonly import ReadOnly
+from pipeline.runtime.switch import read_switch, switched
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ def known_run(job: JobConfig, again: Collection[str] = ()) -> KnownRun:
         GristmillError: what `flow.run` raises before it opens a run.
     """
     store, looked_up = ReadOnly(open_store(job.output)), lookups_digest(load_lookups(job))
+    job = switched(job, read_switch(store, job.name))
     source = source_of(job, looked_up, store, again)
     found = source.scan(job.placement.unit_documents)
     if (last := source.done()) is not None:

@@ -132,7 +132,8 @@ def shared_pool(setup: Setup) -> ServeEngine:
             f"the engine of application {placement.application!r} is another one than the job's: {told}. "
             "Give both the same engine config."
         )
-    return ServeEngine(HandlePool(placement.application), online=False)
+    constrained = setup.job.sampling.constrained
+    return ServeEngine(HandlePool(placement.application), online=False, constrained=constrained)
 
 
 async def _patient_facts(pool: HandlePool, seconds: float) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""Which part of the input a run is about: all of it, or (`runtime/since/`) what the last run does not hold."""
+"""Which part of the input a run is about: all of it, what the last run does not hold (`runtime/since/`), or a share of
+what another run holds (`runtime/sampled.py`)."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from pipeline.runtime.input import InputScan, scan_once
 from pipeline.runtime.lookups import Digests
 from pipeline.runtime.output.commit import Run
 from pipeline.runtime.output.identity import Identity
+from pipeline.runtime.sampled import Sample, Sampled
 from pipeline.runtime.since import since_last
 from pipeline.runtime.store import Store
 
@@ -82,14 +84,19 @@ def _check_apart(job: JobConfig) -> None:
             )
 
 
-def source_of(job: JobConfig, lookups: Digests, output: Store, again: Collection[str]) -> Source:
-    """What a job's input is. `again` asks an incremental run to take documents again (`since.AGAIN`).
+def source_of(
+    job: JobConfig, lookups: Digests, output: Store, again: Collection[str] = (), sample: Sample | None = None
+) -> Source:
+    """What a job's input is. `again` asks an incremental run to take documents again (`since.AGAIN`); a `sample` is
+    taken whatever the job says of its input.
 
     Raises:
         JobFileError: `again` without `input.since`, or an output that lies in the input.
-        OutputError: the last run cannot be read.
+        OutputError: the last run, or that of the sample, cannot be read.
     """
     _check_apart(job)
+    if sample is not None:
+        return Sampled(job, sample, output)
     if job.input.since is not None:
         return since_last(job, lookups, output, again)
     if again:

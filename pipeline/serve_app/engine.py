@@ -68,7 +68,7 @@ class EngineDeployment:
         self._answered = time.monotonic()
         self._seconds = 1.0
         """How long an answer took of late, by an exponential mean."""
-        built = build_all(with_executor(config), config.engine.backend)
+        built = build_all(with_executor(config), config.engine.backend, shared=True)
         self._engine = watched(built, config.pool.stall_seconds, "pool.stall_seconds")
         await self._engine.start(plans)
 

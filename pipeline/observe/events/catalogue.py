@@ -40,6 +40,7 @@ MEMBERS = {
     "status": "what became of the document",
     "unit": "the unit's id",
     "valid": "documents of that status",
+    "verdict": "of a candidate: `promote`, `hold`, `roll_back` ([canary.md](canary.md))",
 }
 """Further members, by event."""
 
@@ -73,6 +74,12 @@ KINDS: dict[str, Kind] = {
     ),
     "schema_stopped": Kind("error", "`stop_if` gave up a schema's documents for this run", ("schema", "reason")),
     "run_committed": Kind("info", "the manifest is written", ("documents", "valid", "degraded", "rejected", "seconds")),
+    "canary_judged": Kind(
+        "info", "a candidate was held against the run and judged", ("verdict", "documents"), ("message",)
+    ),
+    "canary_failed": Kind(
+        "error", "a candidate could not be judged; the run itself is committed", ("error", "exit_code"), ("message",)
+    ),
     "run_stopped": Kind("error", "the run ends with schemas that were stopped", ("exit_code", "reason", "seconds")),
     "run_stalled": Kind("error", "no document finished for `safety.stall_seconds`", ("exit_code", "reason", "seconds")),
     "run_interrupted": Kind("warning", "Ctrl-C or SIGTERM; the same command goes on", ("exit_code", "seconds")),

@@ -13,6 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.runtime.input.formats import Row
+from pipeline.runtime.input.locate import Format
+from pipeline.runtime.input.picks import packed
+from pipeline.runtime.input.units import Unit
+from pipeline.schema.fingerprint import DIGEST_LENGTH, add_multisets
 
 UNIT_BYTES = 32 << 20
 """Of a unit's rows, unless it has one only. A process holds a few units at once."""
@@ -46,6 +50,16 @@ class Group:
         """Its rows, counted from the first one; none if they are all of the span."""
         first, last = self.numbers[0], self.numbers[-1]
         return [] if last - first + 1 == len(self.numbers) else [number - first for number in self.numbers]
+
+    def unit(self, name: str, form: Format, base: str, paths: tuple[str, ...], stamped: str | None) -> Unit:
+        """The unit of these rows, which none of its `duplicates` is told yet; `stamped` is its check if that is not the
+        hash of the rows."""
+        check = self.check.hexdigest()[:DIGEST_LENGTH] if stamped is None else stamped
+        span: tuple[int, int, int] = self.numbers[0], self.start, self.end
+        if form == "text":
+            span = 0, self.numbers[0], self.numbers[-1] + 1
+        ids, picks = add_multisets((f"{self.ids:x}",)), packed(self.places())
+        return Unit(name, form, base, paths, len(self.numbers), *span, check, ids, self.schema, picks)
 
 
 class Window:

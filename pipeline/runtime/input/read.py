@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import replace
 
 from pipeline.errors import InputError
@@ -25,18 +26,29 @@ def read_unit(unit: Unit, config: InputConfig) -> list[Document]:
     """
     place = replace(place_of(config), base=unit.base)
     repeated = frozenset(unit.duplicates)
-    stamped, hasher = by_stamp(unit.format, place, config), hashlib.sha256()
+    return [
+        document(row, path, _source(unit, place.name(path), row), config, duplicate=index in repeated)
+        for index, (path, row) in enumerate(checked_rows(unit, place, config))
+    ]
+
+
+def checked_rows(unit: Unit, place: Place, config: InputConfig) -> Iterator[tuple[str, Row]]:
+    """The rows of a unit, each after the path of its file. Who has met the last one knows that all are what the scan
+    saw.
+
+    Raises:
+        InputError: as `read_unit`.
+    """
+    stamped, hasher, rows = by_stamp(unit.format, place, config), hashlib.sha256(), 0
     if stamped:  # before as well, because a file written anew may not even have the columns
         _verify(unit, stamp(files_at(place, unit.paths), place), place)
-    documents = [
-        document(row, path, _source(unit, place.name(path), row), config, duplicate=index in repeated)
-        for index, (path, row) in enumerate(unit_rows(unit, place, config, hasher))
-    ]
+    for found in unit_rows(unit, place, config, hasher):
+        rows += 1
+        yield found
     check = stamp(files_at(place, unit.paths), place) if stamped else hasher.hexdigest()[:DIGEST_LENGTH]
     _verify(unit, check, place)
-    if len(documents) != unit.rows:
+    if rows != unit.rows:
         raise _changed(unit, place)
-    return documents
 
 
 def _verify(unit: Unit, check: str, place: Place) -> None:

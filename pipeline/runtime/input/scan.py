@@ -20,10 +20,9 @@ from pipeline.runtime.input.grouping import Group, Window
 from pipeline.runtime.input.ids import IdCount
 from pipeline.runtime.input.locate import InputFile, Located, Place, locate
 from pipeline.runtime.input.parquet import row_bytes
-from pipeline.runtime.input.picks import packed
 from pipeline.runtime.input.slices import columns_of, file_rows, unit_rows
 from pipeline.runtime.input.units import InputScan, Unit
-from pipeline.schema.fingerprint import DIGEST_LENGTH, add_multisets, digest
+from pipeline.schema.fingerprint import add_multisets, digest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,14 +103,7 @@ class _Taken:
     def cut(self, group: Group, paths: tuple[str, ...], stamped: str | None, before: int) -> None:
         """Make a unit of a group. `before` counts the rows of the input before row 0 of what the group numbers."""
         numbers, base, form = group.numbers, self.located.place.base, self.located.format
-        check = group.check.hexdigest()[:DIGEST_LENGTH] if stamped is None else stamped
-        ids = add_multisets((f"{group.ids:x}",))
-        span: tuple[int, int, int] = numbers[0], group.start, group.end
-        if form == "text":
-            span = 0, numbers[0], numbers[-1] + 1
-        picks = packed(group.places())
-        name = f"{len(self.units):06d}"
-        self.units.append(Unit(name, form, base, paths, len(numbers), *span, check, ids, group.schema, picks))
+        self.units.append(group.unit(f"{len(self.units):06d}", form, base, paths, stamped))
         self.reach.append((before + numbers[0], before + numbers[-1]))
 
 

@@ -28,7 +28,7 @@ def unit_rows(unit: Unit, place: Place, config: InputConfig, hasher: Hasher | No
             one = hashlib.sha256()
             row = text_row(chunks(place, path, hasher=one), path)
             hasher.update(one.digest())
-            yield path, row
+            yield path, row._replace(raw=one.digest())
         return
     path = unit.paths[0]
     prefix, rows = _rows(unit.format, place, path, columns_of(config), (unit.span, None))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from pipeline import __version__
@@ -184,8 +184,11 @@ def read_manifest(store: Store) -> Manifest | None:
         ) from error
 
 
-def open_run(job: JobConfig, identity: Identity, output: Store, *, fresh: bool = False) -> Run:
-    """Create or reopen a run in an output, which is the job's.
+def open_run(
+    job: JobConfig, identity: Identity, output: Store, *, fresh: bool = False, leave: Collection[str] = ()
+) -> Run:
+    """Create or reopen a run in an output, which is the job's. Unfinished runs whose work differs in nothing but
+    `leave` are left as they are: whoever changed that said so.
 
     Raises:
         OutputError: the output cannot be written, or the run's place holds a `run.json` of something else.
@@ -196,7 +199,7 @@ def open_run(job: JobConfig, identity: Identity, output: Store, *, fresh: bool =
         created = store.size(RUN) is None
     if created:
         if not fresh:
-            _refuse_changed(output, identity)
+            _refuse_changed(output, identity, set(leave))
         record: Mapping[str, Any] = {**run_record(job, identity), "attempt": uuid.uuid4().hex}
         with writing(store.where):
             created = publish(store, RUN, record)
@@ -215,7 +218,7 @@ def open_run(job: JobConfig, identity: Identity, output: Store, *, fresh: bool =
     return Run(store, identity, record["unit_documents"], record["started"], begun=created)
 
 
-def _refuse_changed(output: Store, identity: Identity) -> None:
+def _refuse_changed(output: Store, identity: Identity, leave: set[str]) -> None:
     """This very run may always go on, and is not there yet."""
     for store in runs_of(output):
         other = None
@@ -226,7 +229,10 @@ def _refuse_changed(output: Store, identity: Identity) -> None:
         with reading(store.where):
             if store.size(MANIFEST) is not None:
                 continue
-        changed = ", ".join(identity.differences(other["work"]))
+        differences = identity.differences(other["work"])
+        if leave.issuperset(differences):
+            continue
+        changed = ", ".join(differences)
         raise RunChangedError(
             f"{store.where} is an unfinished run of this job on this input, begun {other['started']}. "
             f"Since then changed: {changed}. Records made before and after the change must not be mixed: "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.errors import GristmillError, InputError, OutputError
 from pipeline.job import InputConfig
 from pipeline.observe.inspect import NO_DOCUMENT
-from pipeline.records import Document
+from pipeline.records import Document, Manifest
 from pipeline.runtime.input import Unit, read_unit
 from pipeline.runtime.output.commit import MANIFEST, read_manifest
 from pipeline.runtime.output.gather import commit_record, unit_of
@@ -60,14 +60,28 @@ def previous_run(run: Store) -> Store | None:
     mine = read_manifest(run)
     if mine is None or not output or not name.startswith("run="):
         return None
-    earlier = []
-    for other in runs_of(open_store(output)):
-        manifest = read_manifest(other)
-        if manifest is not None and manifest.job == mine.job and manifest.run_id != mine.run_id:
-            when = (manifest.committed, manifest.started)
-            if when <= (mine.committed, mine.started):
-                earlier.append((when, manifest.run_id, other))
-    return max(earlier, key=lambda one: one[:2])[2] if earlier else None
+    return _last(open_store(output), mine.job, before=mine)
+
+
+def last_committed(output: Store, job: str) -> Store | None:
+    """The run of a job in its output that was committed last, None if there is none.
+
+    Raises:
+        OutputError: the output, or a manifest in it, cannot be read.
+    """
+    return _last(output, job)
+
+
+def _last(output: Store, job: str, before: Manifest | None = None) -> Store | None:
+    found = []
+    for run in runs_of(output):
+        manifest = read_manifest(run)
+        if manifest is None or manifest.job != job or (before and manifest.run_id == before.run_id):
+            continue
+        when = (manifest.committed, manifest.started)
+        if before is None or when <= (before.committed, before.started):
+            found.append((when, manifest.run_id, run))
+    return max(found, key=lambda one: one[:2])[2] if found else None
 
 
 def find_rows(

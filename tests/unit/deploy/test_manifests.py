@@ -145,18 +145,19 @@ def test_pods_outlive_the_time_that_engines_may_take_to_finish(tmp_path: Path) -
 
 
 def test_the_job_in_the_config_map_is_the_job(tmp_path: Path) -> None:
-    found = deployment(tmp_path, {"policy": {"preset": "sql", "ground": "observe"}, "retry": {"max_attempts": 3}})
+    keys = {"policy": {"preset": "sql", "ground": "observe"}, "retry": {"max_attempts": 3}}
+    found = deployment(tmp_path, {**keys, "canary": {"schemas": str(ROOT / "schemas"), "share": 0.2}})
     there = tmp_path / "mounted"
     for path, text in found.files.items():
         (there / path).parent.mkdir(parents=True, exist_ok=True)
         (there / path).write_text(text, encoding="utf-8")
     read = load_job(there / "job.yaml")
-    assert read.model_copy(update={"schemas": found.work.schemas}) == found.work
-    assert sorted(path.name for path in Path(read.schemas).rglob("*.*")) == [
-        "examples.jsonl",
-        "instructions.md",
-        "schema.json",
-    ]
+    assert read.canary is not None and read.canary.schemas == str(there / "candidate")
+    canary = read.canary.model_copy(update={"schemas": found.work.schemas})
+    assert read.model_copy(update={"schemas": found.work.schemas, "canary": canary}) == found.work
+    for folder in (read.schemas, read.canary.schemas):
+        files = sorted(path.name for path in Path(folder).rglob("*.*"))
+        assert files == ["examples.jsonl", "instructions.md", "schema.json"]
 
 
 def test_the_application_is_the_one_of_the_serve_config(tmp_path: Path) -> None:

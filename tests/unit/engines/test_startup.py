@@ -77,3 +77,14 @@ async def test_a_plan_that_cannot_be_served_is_named(plan_of: Any, error: str, k
     engine = Scripted(Completion("", "error", False, error=error, detail="the compiler's words"))
     with pytest.raises(kind, match=r"schema bad@1.*the compiler's words"):
         await warm(engine, [plan_of(name="bad@1")])
+
+
+@pytest.mark.asyncio
+async def test_an_engine_that_is_asked_without_a_constraint_serves_although_its_constraint_is_off(plan_of: Any) -> None:
+    engine = Scripted(Completion("Waves roll in.", "length", False))
+    with pytest.raises(EngineError, match="does not obey"):
+        await prove_and_warm(engine, [plan_of()])
+    engine.asked.clear()
+    await prove_and_warm(engine, [plan_of()], constrained=False)
+    ((_, _, sampling),) = engine.asked
+    assert not sampling.constrained

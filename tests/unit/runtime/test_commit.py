@@ -15,6 +15,7 @@ from support import RECEIPT
 from pipeline.errors import OutputError, RunChangedError
 from pipeline.runtime.output.commit import read_manifest
 from pipeline.runtime.store import publish
+from pipeline.runtime.switch import CONSTRAINED
 
 
 def test_a_finished_run_publishes_what_it_wrote(work: Any) -> None:
@@ -159,3 +160,14 @@ def test_a_fresh_run_that_was_interrupted_goes_on_by_the_same_command(work: Any,
 def test_another_slot_is_another_run(work: Any, make_work: Any) -> None:
     work.open()
     assert make_work(slot="tomorrow").open().where != work.open().where
+
+
+def test_an_unfinished_run_is_in_the_way_of_no_switch_but_of_any_other_change(work: Any, make_work: Any) -> None:
+    work.open()
+    free = make_work(sampling={"constrained": False})
+    with pytest.raises(RunChangedError, match=CONSTRAINED):
+        free.open()
+    begun = free.open(leave={CONSTRAINED})
+    assert begun.manifest() is None and begun.where != work.open().where
+    with pytest.raises(RunChangedError, match="max_tokens"):
+        make_work(sampling={"constrained": False, "max_tokens": 7}).open(leave={CONSTRAINED})

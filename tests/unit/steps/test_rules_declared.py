@@ -11,7 +11,8 @@ import pytest
 from declaring import MONEY, RIGHT, found, judged
 from support import Answers, codes, completion, document, extracted, plan_of
 
-from pipeline.job import ExtractConfig, LookupConfig
+from pipeline.job import ExtractConfig
+from pipeline.jobpolicy import LookupConfig
 from pipeline.records import Draft
 from pipeline.schema.annotations import check_annotations
 from pipeline.steps.codes import cap_of
