@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
+import math
 import os
 import tempfile
 import threading
@@ -31,9 +33,12 @@ from bench import machine
 from bench.documents import ROOT, SCHEMA, SCHEMAS, receipts, write_jsonl
 from bench.intervals import paired_ratio
 from bench.middle import middle_of
-from pipeline.job import JobConfig
+from pipeline.job import ExtractConfig, JobConfig
 from pipeline.jobfile import load_engine
+from pipeline.jobplacement import AuditConfig
 from pipeline.observe.metrics.server import MetricsServer
+from pipeline.records import Document
+from pipeline.steps.clipped import audited
 
 AUDITED = 0.02
 TARGET = 0.97
@@ -116,8 +121,10 @@ def _job(case: Case, documents: int, *, on: bool) -> dict[str, Any]:
 
 
 def _job_of(case: Case, documents: int, folder: Path, *, on: bool) -> JobConfig:
-    write_jsonl(folder / "input.jsonl", [(one.id, one.text) for one in receipts(documents)])
-    observed = {"audit": {"fraction": AUDITED}, "events": {"path": str(folder / "events")}} if on else {}
+    given = receipts(documents)
+    write_jsonl(folder / "input.jsonl", [(one.id, one.text) for one in given])
+    audit = {"fraction": AUDITED, "seed": _seed([one.id for one in given])}
+    observed = {"audit": audit, "events": {"path": str(folder / "events")}} if on else {}
     return JobConfig.model_validate(
         {
             "name": f"observing-{case.name}",
@@ -133,6 +140,18 @@ def _job_of(case: Case, documents: int, folder: Path, *, on: bool) -> JobConfig:
             **observed,
         }
     )
+
+
+def _seed(ids: Sequence[str]) -> int:
+    """The first seed by which as many documents of a job's middle are audited as `AUDITED` says, at least one: of few
+    documents, most seeds choose none, and then nothing is measured."""
+    inside = [Document(one, "", "", SCHEMA) for one in ids[len(ids) * 3 // 10 : len(ids) * 7 // 10]]
+    wanted = math.ceil(AUDITED * len(inside))
+    for seed in itertools.count():
+        config = ExtractConfig(audit=AuditConfig(fraction=AUDITED, seed=seed))
+        if sum(bool(audited(one, config)) for one in inside) == wanted:
+            return seed
+    raise AssertionError("seeds do not end")
 
 
 @contextmanager

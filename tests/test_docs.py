@@ -19,7 +19,7 @@ from pipeline.steps.prompt import system_prompt
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [
-    ROOT / name for name in ("README.md", "ARCHITECTURE.md", "DECISIONS.md", "CONTRIBUTING.md", "CHANGELOG.md")
+    ROOT / f"{name}.md" for name in ("README", "ARCHITECTURE", "DECISIONS", "CONTRIBUTING", "CHANGELOG", "SECURITY")
 ]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")

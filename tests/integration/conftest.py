@@ -16,7 +16,7 @@ from pipeline.job import JobConfig
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "jobs" / "samples"
-DOCUMENTS = 600
+DOCUMENTS = 400
 TOKEN = "a-token-for-the-tests-only"
 
 PACKAGE_TEXT = "# pkg-{n}\n\nA small library, number {n}. Licence MIT. Needs Python 3.{minor}.\n"
@@ -46,7 +46,7 @@ def ray_cluster() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def documents() -> list[dict[str, Any]]:
-    """600 documents of three schemas: the samples with a running number in text and id, and made-up packages."""
+    """400 documents of three schemas: the samples with a running number in text and id, and made-up packages."""
     samples = [
         json.loads(line)
         for name in ("receipts.jsonl", "advisories.jsonl")

@@ -20,6 +20,8 @@ import pytest
 from one_job import GRISTMILL, Bench
 
 from pipeline import cli, commands_run
+from pipeline.flow import run
+from tests.integration.conftest import MakeJob
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -144,17 +146,18 @@ def test_interrupt_resume_refuse_and_finish(bench: Bench) -> None:
     finished = bench.run()
     assert finished.returncode == 0, finished.stderr
     assert "resuming" in finished.stdout
-    run = next(commits.glob("run=*/manifest.json")).parent
-    assert {p.name: p.stat().st_mtime_ns for p in run.glob("_commits/*.json") if p.name in kept} == kept
-    manifest = json.loads((run / "manifest.json").read_text())
-    tables = [pq.ParquetFile(run / file["path"]).read() for file in manifest["files"]]
+    committed = next(commits.glob("run=*/manifest.json")).parent
+    assert {p.name: p.stat().st_mtime_ns for p in committed.glob("_commits/*.json") if p.name in kept} == kept
+    manifest = json.loads((committed / "manifest.json").read_text())
+    assert manifest["totals"]["clock"] == {}, "of two commands, nobody can tell work from the pause between them"
+    tables = [pq.ParquetFile(committed / file["path"]).read() for file in manifest["files"]]
     ids = [one for table in tables for one in table.column("document_id").to_pylist()]
     assert Counter(ids) == Counter(f"r{n}" for n in range(80))
-    written = (run / "report.html").stat().st_mtime_ns
+    written = (committed / "report.html").stat().st_mtime_ns
     again = bench.run()
     assert again.returncode == 0 and "nothing to do" in again.stdout
-    assert (run / "report.html").stat().st_mtime_ns == written
-    assert not list(run.glob("**/.*")), "temporary files are left behind"
+    assert (committed / "report.html").stat().st_mtime_ns == written
+    assert not list(committed.glob("**/.*")), "temporary files are left behind"
 
 
 @pytest.mark.slow
@@ -180,21 +183,23 @@ def test_a_recorded_run_plays_again_without_its_engine_and_says_when_it_is_stale
 
 def records(output: Path) -> dict[str, Any]:
     """Status and record by document id, from the files that the manifest names."""
-    run = next(output.glob("run=*/manifest.json")).parent
-    manifest = json.loads((run / "manifest.json").read_text())
+    committed = next(output.glob("run=*/manifest.json")).parent
+    manifest = json.loads((committed / "manifest.json").read_text())
     rows = [
         {**row, "status": file["status"]}
         for file in manifest["files"]
-        for row in pq.ParquetFile(run / file["path"]).read().to_pylist()
+        for row in pq.ParquetFile(committed / file["path"]).read().to_pylist()
     ]
     return {row["document_id"]: (row["status"], row.get("record")) for row in rows}
 
 
-def test_inspect_shows_document_raw_output_and_problems(bench: Bench) -> None:
-    bench.write([{"id": f"r{n}", "text": f"Shop {n} ünïcode 收据\nTOTAL EUR {n}.50"} for n in range(12)])
-    bench.job["engine"] = {"engine": "sampler", "faults": [{"kind": "truncate", "share": 0.5}]}
-    assert bench.run().returncode == 0
-    command = [*GRISTMILL, "inspect", str(bench.folder / "out"), "--layer", "3", "--limit", "1"]
+@pytest.mark.usefixtures("ray_cluster")
+def test_inspect_shows_document_raw_output_and_problems(make_job: MakeJob) -> None:
+    texts = {f"r{n}": f"Shop {n} ünïcode 收据\nTOTAL EUR {n}.50" for n in range(12)}
+    rows = [{"id": key, "schema": "receipt@1", "text": text} for key, text in texts.items()]
+    job = make_job(rows, engine={"faults": [{"kind": "truncate", "share": 0.5}]})
+    run(job, lambda event, value: None)
+    command = [*GRISTMILL, "inspect", job.output, "--layer", "3", "--limit", "1"]
     environment = {**os.environ, "COLUMNS": "160"}
     shown = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
     assert "layer 3" in shown

