@@ -42,6 +42,9 @@ Overlap = Annotated[
     ),
 ]
 
+Candidate = Annotated[bool, typer.Option("--canary/--no-canary", help="Try the job's candidate afterwards.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Show the log of Ray's workers and of vLLM.")]
+
 INTERRUPTED = 130
 TERMINATED = 143
 LOG_WIDTH = 120
@@ -55,25 +58,22 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     slot: Slot = None,
     overlap: Overlap = None,
     metrics_port: MetricsPort = None,
-    canary: Annotated[bool, typer.Option("--canary/--no-canary", help="Try the job's candidate afterwards.")] = True,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Show the log of Ray's workers and of vLLM.")] = False,
+    canary: Candidate = True,
+    verbose: Verbose = False,
 ) -> None:
     """Run a job: read, extract, write Parquet, commit.
 
     The same command on the same input **resumes** an interrupted run and **does nothing** after a finished one. What
     is committed stands in `<output>/run=<id>/manifest.json`; trust only files that it names. `report.html` lies beside.
 
-    The candidate of the job's `canary` is tried afterwards; it changes neither the run nor the exit code.
-
     Ctrl-C and SIGTERM let what is in flight finish for a while (`safety.drain_seconds`) and save it; a second one ends
-    at once.
+    at once. The candidate of the job's `canary` is tried afterwards; it changes neither the run nor the exit code.
 
     Exit codes: 0 committed, 2 job file, 3 input, 4 schema, 5 engine, 6 output, 7 run changed, 8 memory, 9 another
     driver is at the run or the job, 10 stopped by `stop_if`, 11 stalled, 130 interrupted, 143 terminated.
     """
     from pipeline import commands_canary
     from pipeline.jobfile import load_job
-    from pipeline.runtime.overlap import OVERLAPS, usual
     from pipeline.runtime.since import AGAIN
 
     _log(everything=verbose)
@@ -81,10 +81,8 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     console, job = screen(), load_job(job_path, slot)
     watcher = Watcher(console)
     signal.signal(signal.SIGTERM, terminate)
-    how = one_of(overlap, OVERLAPS, "--overlap") if overlap else usual(job)
     try:
-        manifest = _watched(job, watcher, how, metrics_port, record=record, fresh=fresh, again=again)
-        watcher.finish(manifest)
+        manifest = _watched(job, watcher, overlap, metrics_port, record=record, fresh=fresh, again=again)
         if canary and job.canary is not None:
             commands_canary.after_run(console, job, manifest.run_id, metrics_port)
     except KeyboardInterrupt as signalled:
@@ -93,18 +91,21 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
         raise typer.Exit(interrupted(console, command, job.output, signalled)) from None
 
 
-def _watched(job: JobConfig, watcher: Watcher, overlap: str, metrics: str | None, **options: Any) -> Manifest:
-    """Run the job when its turn is."""
+def _watched(job: JobConfig, watcher: Watcher, overlap: str | None, metrics: str | None, **options: Any) -> Manifest:
+    """Run the job when its turn is, and say what became of it."""
     from pipeline import flow
     from pipeline.observe.metrics.server import serving
-    from pipeline.runtime.overlap import alone
+    from pipeline.runtime.overlap import OVERLAPS, alone, usual
 
+    how = one_of(overlap, OVERLAPS, "--overlap") if overlap else usual(job)
     with (
-        alone(job, overlap, watcher.say) as ended_if_lost,
+        alone(job, how, watcher.say) as ended_if_lost,
         serving(metrics, watcher.say) as watcher.metrics,
         watcher.reporter.live(),
     ):
-        return flow.run(job, ended_if_lost(watcher.noted(job.output)), **options)
+        manifest = flow.run(job, ended_if_lost(watcher.noted(job.output)), **options)
+    watcher.finish(manifest)
+    return manifest
 
 
 def one_of(word: str, words: Sequence[str], option: str) -> str:

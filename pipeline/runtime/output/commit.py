@@ -232,11 +232,10 @@ def _refuse_changed(output: Store, identity: Identity, leave: set[str]) -> None:
         differences = identity.differences(other["work"])
         if leave.issuperset(differences):
             continue
-        changed = ", ".join(differences)
         raise RunChangedError(
             f"{store.where} is an unfinished run of this job on this input, begun {other['started']}. "
-            f"Since then changed: {changed}. Records made before and after the change must not be mixed: "
-            "undo the change to finish that run, or start a new one with --fresh (the unfinished one stays as it is)."
+            f"Since then changed: {', '.join(differences)}. Records made before and after the change must not be "
+            "mixed: undo the change to finish that run, or start a new one with --fresh (the unfinished one stays)."
         )
 
 
