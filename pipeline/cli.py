@@ -12,6 +12,7 @@ from pipeline import (
     __version__,
     commands,
     commands_drift,
+    commands_in_force,
     commands_plan,
     commands_probe,
     commands_render,
@@ -70,6 +71,7 @@ app.command("check")(commands.run)
 app.command("plan")(commands_plan.run)
 app.command("replay")(commands_replay.run)
 app.command("probe")(commands_probe.run)
+app.command("in-force")(commands_in_force.run)
 app.command("report")(commands_report.run)
 app.command("render")(commands_render.run)
 app.command("drift")(commands_drift.run)

@@ -1,10 +1,13 @@
-"""Which documents the `sampler` fails on: a share of them, picked by hash, the same ones in every run."""
+"""Which documents the `sampler` fails on (a share of them, picked by hash, the same ones in every run), and a matcher
+that is broken."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import Any
 
+from pipeline.engines.grammar import Matcher
 from pipeline.job import Fault
 from pipeline.schema.fingerprint import DIGEST_LENGTH, digest
 
@@ -43,3 +46,33 @@ class FaultPicker:
         if len(self._calls) > _REMEMBERED_DOCUMENTS:
             self._calls.popitem(last=False)
         return calls
+
+
+class LateMask:
+    """A matcher whose mask is that of the state before, in an engine that does not notice: the fault `late_mask`.
+
+    The first token has its own mask, every further one that of the token before; tokens that the real matcher refuses
+    are in the answer all the same.
+    """
+
+    def __init__(self, matcher: Matcher) -> None:
+        self._matcher = matcher
+        self._before: Any = None
+
+    def mask(self) -> Any:
+        now = self._matcher.mask().copy()  # matchers write the next mask into the same place
+        late, self._before = (now if self._before is None else self._before), now
+        return late
+
+    def allowed(self) -> Any:
+        return self._matcher.allowed()
+
+    def accept(self, token_id: int) -> bool:
+        self._matcher.accept(token_id)
+        return True
+
+    def finished(self) -> bool:
+        return self._matcher.finished()
+
+    def error(self) -> str:
+        return ""
