@@ -32,7 +32,7 @@ Require = Annotated[
 ]
 
 
-def run(  # noqa: PLR0913  # one for each option
+def run(  # noqa: PLR0913  # the options of a command are its parameters
     engine_path: EnginePath,
     schemas: Schemas,
     *,

@@ -9,13 +9,15 @@ by again one at the deepest level that was found.
 from __future__ import annotations
 
 import json
+import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 from pipeline.schema.probe.found import Instances
-from pipeline.schema.probe.loosen import Body, loosened
+from pipeline.schema.probe.loosen import Body, accepts, loosened
 from pipeline.schema.probe.mutate import aimed
 from pipeline.schema.probe.sites import Judge
 from pipeline.schema.probe.spots import Spot, get, put, spots
@@ -60,18 +62,6 @@ WHOLE: Site = ("", "*")
 """The answer as a whole."""
 
 
-def aims_of(found: Instances) -> list[Aim]:
-    """The aims of all sites, in the order of the schema."""
-    searched = _Searched(found)
-    made: list[Aim] = []
-    for site in found.sites:
-        texts = [one.text for one in found.violations.get(site, ()) if len(one.text) <= MAX_TEXT]
-        named = list(searched.names(site)) if site[1] == "required" else []
-        made += named or [searched.both(site, sorted(texts, key=len)[:MAX_WANTED])]
-        made += searched.deeper(site)
-    return made
-
-
 @dataclass(frozen=True, slots=True)
 class Alone:
     """Bodies no two of which accept the same part at a site (or the same value, at the root): one member of an enum in
@@ -82,9 +72,22 @@ class Alone:
     wanted: tuple[str, ...]
 
 
+def aims_of(found: Instances, budget_seconds: float = 10.0) -> list[Aim]:
+    """The aims of all sites, in the order of the schema. When the processor time is up, nothing more is looked for:
+    aims then have what is `wanted`, and one side at most."""
+    searched = _Searched(found, time.process_time() + budget_seconds)
+    made: list[Aim] = []
+    for site in found.sites:
+        texts = [one.text for one in found.violations.get(site, ()) if len(one.text) <= MAX_TEXT]
+        named = list(searched.names(site)) if site[1] == "required" else []
+        made += named or [searched.both(site, sorted(texts, key=len)[:MAX_WANTED])]
+        made += searched.deeper(site)
+    return made
+
+
 def alone_of(found: Instances) -> list[Alone]:
     """Whole records one at a time (site `WHOLE`), then the members of each enum."""
-    searched = _Searched(found)
+    searched = _Searched(found, math.inf)
     records = searched.records()
     whole = Alone(WHOLE, tuple({"const": json.loads(text)} for text in records), tuple(records))
     enums = (searched.members(site) for site in found.sites if site[1] == "enum")
@@ -109,7 +112,8 @@ class _Refuser:
 class _Searched:
     """Valid values, the spots in them, and what can be made of both."""
 
-    def __init__(self, found: Instances) -> None:
+    def __init__(self, found: Instances, until: float) -> None:
+        self._until = until
         self._body = found.body
         self._source = Source(found.body)
         self._known = frozenset(found.sites)
@@ -125,21 +129,23 @@ class _Searched:
 
     def aim(self, site: Site, detail: str, texts: Sequence[str]) -> Aim:
         """The aim with what is loosened for its first text, and the texts that are legal then."""
-        if not texts:
-            return Aim(site, detail)
-        loose = loosened(self._body, site, json.loads(texts[0]))
+        loose = loosened(self._body, site, json.loads(texts[0])) if texts else None
+        if loose is not None:
+            texts = [text for text in texts if accepts(loose, json.loads(text))]
         return Aim(site, detail, tuple(texts), loose)
 
     def both(self, site: Site, texts: Sequence[str]) -> Aim:
         """The aim with what is tightened, too: the first stricter body that some document can satisfy."""
         aim = self.aim(site, "", texts)
         for value, places in self._small:
+            if self._is_late():
+                break
             parts = [get(value, spot) for spot in places.get(site[0], ()) if not spot.is_name]
             for tight in tightened(self._body, self._source.nodes[site[0]], site, parts):
                 refuser = _Refuser(tight, self._known)
                 if refuser.only_at(site, value) and read(tight).root != NEVER:
-                    refused = [text for text in self._texts if refuser.only_at(site, json.loads(text))]
-                    return replace(aim, legal=tuple(refused[:MAX_WANTED]), tight=tight)
+                    refused = (text for text in self._texts if refuser.only_at(site, json.loads(text)))
+                    return replace(aim, legal=tuple(islice(refused, MAX_WANTED)), tight=tight)
         return aim
 
     def names(self, site: Site) -> Iterator[Aim]:
@@ -151,8 +157,9 @@ class _Searched:
                 for spot in places.get(site[0], ())[:1]
                 if isinstance(get(value, spot), dict) and name in get(value, spot)
             )
-            texts = [self._text(value) for value in without if self._refuser.only_at(site, value)]
-            yield self.aim(site, f"without {json.dumps(name, ensure_ascii=False)}", texts[:MAX_WANTED])
+            texts = (self._text(value) for value in without if self._refuser.only_at(site, value))
+            found = [] if self._is_late() else list(islice(texts, MAX_WANTED))
+            yield self.aim(site, f"without {json.dumps(name, ensure_ascii=False)}", found)
 
     def deeper(self, site: Site) -> Iterator[Aim]:
         """An aim further down, where a schema comes by the same subschema again on the way."""
@@ -162,7 +169,7 @@ class _Searched:
         if len(levels) < 2:
             return
         for level, value, spot in sorted(places, key=lambda place: -place[0]):
-            if level == levels[0] or spot.is_name:
+            if level == levels[0] or spot.is_name or self._is_late():
                 continue
             parts = islice(aimed(keyword, self._source.nodes[pointer], get(value, spot)), MAX_TRIES)
             broken = [put(value, spot, part) for part in parts]
@@ -193,6 +200,9 @@ class _Searched:
         pairs = zip(self._texts, self._small, strict=True)
         wanted = [text for text, (_, places) in pairs if places.get(site[0])]
         return Alone(site, tuple(bodies.values()), tuple(wanted[:MAX_WANTED]))
+
+    def _is_late(self) -> bool:
+        return time.process_time() > self._until
 
     def _text(self, value: Any) -> str:
         return canonical_text(self._source, value)
