@@ -10,6 +10,7 @@ from typing import Any
 from pipeline.engines.grammar import Matcher
 from pipeline.job import Fault
 from pipeline.schema.fingerprint import DIGEST_LENGTH, digest
+from pipeline.schema.probe.verdict import is_allowed
 
 _REMEMBERED_DOCUMENTS = 100_000
 _SCALE = float(16**DIGEST_LENGTH)
@@ -51,28 +52,28 @@ class FaultPicker:
 class LateMask:
     """A matcher whose mask is that of the state before, in an engine that does not notice: the fault `late_mask`.
 
-    The first token has its own mask, every further one that of the token before; tokens that the real matcher refuses
-    are in the answer all the same.
+    The first token has its own mask, every further one that of the token before. A token that is illegal by then is in
+    the answer all the same, and the state stays where it was.
     """
 
     def __init__(self, matcher: Matcher) -> None:
         self._matcher = matcher
-        self._before: Any = None
+        self._now: Any = None
 
     def mask(self) -> Any:
-        now = self._matcher.mask().copy()  # matchers write the next mask into the same place
-        late, self._before = (now if self._before is None else self._before), now
-        return late
+        before, self._now = self._now, self._matcher.mask().copy()  # matchers write the next one into the same place
+        return self._now if before is None else before
 
     def allowed(self) -> Any:
         return self._matcher.allowed()
 
     def accept(self, token_id: int) -> bool:
-        self._matcher.accept(token_id)
+        if is_allowed(self._now, token_id):  # llguidance breaks on a token that is not
+            self._matcher.accept(token_id)
         return True
 
     def finished(self) -> bool:
         return self._matcher.finished()
 
     def error(self) -> str:
-        return ""
+        return self._matcher.error()

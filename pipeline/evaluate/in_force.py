@@ -78,12 +78,12 @@ class _Trier:
         if self._side.leaves(aim.site):
             return ForceRow(*aim.site, aim.detail, "left")
         free, wanted = await self._other(aim.loose), aim.wanted or aim.legal
-        counts = await self._pair(aim.site, self._side, free, wanted) if wanted else Counts()
+        counts = await self._pair(aim, self._side, free, wanted) if wanted else Counts()
         row = _row(aim.site, aim.detail, "taken away" if free else "", counts, counts.of_pair())
         stricter = await self._other(aim.tight)
         if row.verdict in ("leaked", "proven") or stricter is None or stricter.leaves(aim.site):
             return row
-        again = await self._pair(aim.site, stricter, self._side, aim.legal)
+        again = await self._pair(aim, stricter, self._side, aim.legal)
         second = _row(aim.site, aim.detail, "made stricter", again, again.of_pair())
         return second if second.verdict in ("leaked", "proven") or row.verdict == "undecided" else row
 
@@ -96,18 +96,18 @@ class _Trier:
 
         return await asyncio.to_thread(made)
 
-    async def _pair(self, site: Site, held: Side, free: Side | None, wanted: Sequence[str]) -> Counts:
+    async def _pair(self, aim: Aim, held: Side, free: Side | None, wanted: Sequence[str]) -> Counts:
         """The same requests under two plans, both judged by the one that has the keyword, or the stricter one."""
         counts = Counts()
         sides = [held] if free is None else [held, free]
         under, *others = await asyncio.gather(*(self._ask(side, wanted, self._trials) for side in sides))
-        judged = await self._judged(held, under, site)
-        counts.note(under, judged, [one.breaks(site) for one in judged])
+        judged = await self._judged(held, under, aim.site)
+        counts.note(under, judged, [one.breaks(aim.site, aim.name) for one in judged])
         for side, completions in zip(sides[1:], others, strict=True):
-            await self._judged(side, completions, site)
-            for one in await self._judged(held, completions, site, note=False):
+            await self._judged(side, completions, aim.site)
+            for one in await self._judged(held, completions, aim.site, note=False):
                 counts.other_asked += one.kind != "none"
-                counts.other_broke += one.breaks(site)
+                counts.other_broke += one.breaks(aim.site, aim.name)
         return counts
 
     async def one_at_a_time(self, alone: Alone) -> ForceRow:
@@ -122,9 +122,10 @@ class _Trier:
             sides, await asyncio.gather(*(self._ask(side, alone.wanted, rounds) for side in sides)), strict=True
         ):
             judged = await self._judged(side, completions, site)
-            there = [one.kind == "broken" or _has(side, one, site) for one in judged]
-            counts.note(completions, judged, [one.kind == "broken" for one in judged], there)
-            followed += all(there) and all(one.kind == "kept" for one in judged)
+            broken = [one.kind == "broken" and (site == WHOLE or one.breaks(site)) for one in judged]
+            there = [bad or _has(side, one, site) for bad, one in zip(broken, judged, strict=True)]
+            counts.note(completions, judged, broken, there)
+            followed += all(there) and not any(broken)
         return _row(site, detail, "one at a time", counts, chance_of_following(followed, rounds))
 
     async def _ask(self, side: Side, wanted: Sequence[str], count: int) -> list[Completion]:
@@ -174,4 +175,6 @@ def _row(site: Site, detail: str, how: How, counts: Counts, chance: float) -> Fo
 
 def _has(side: Side, judged: Judged, site: Site) -> bool:
     """Whether a whole answer has a part at a site: an enum of items says nothing of an empty list."""
-    return site == WHOLE or (judged.whole and bool(spots(Source(side.plan.acceptance), judged.value).get(site[0])))
+    if not judged.whole or site == WHOLE:
+        return judged.whole
+    return bool(spots(Source(side.plan.acceptance), judged.value).get(site[0]))

@@ -8,7 +8,7 @@ such as are no JSON, too. Of other people's servers only the grammar of all JSON
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
@@ -28,22 +28,26 @@ from pipeline.schema.validator import PatternTimeout, validator_of
 
 MAX_ERRORS = 20
 _ANY_JSON = "{}"
+Kind = Literal["none", "kept", "broken"]
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
     """`kept`: nothing in the answer is against the plan's constraint. `broken`: something is; `at` are the sites, none
     where it is no JSON, or JSON that the grammar writes in another way. `none`: no answer that can be judged. `value`
-    is that of a whole answer."""
+    is that of a whole answer, `missing` the required keys that it lacks somewhere."""
 
-    kind: Literal["none", "kept", "broken"]
+    kind: Kind
     at: frozenset[Site] = frozenset()
     whole: bool = False
     value: Any = None
+    missing: frozenset[str] = frozenset()
 
-    def breaks(self, site: Site) -> bool:
-        """Whether it is broken at a site, or so that no site can be named."""
-        return self.kind == "broken" and (not self.at or site in self.at)
+    def breaks(self, site: Site, name: str | None = None) -> bool:
+        """Whether it is broken at a site (for want of a key of that name), or so that no site can be named."""
+        if self.kind != "broken" or not self.at:
+            return self.kind == "broken"
+        return site in self.at and (name is None or name in self.missing)
 
 
 NOTHING = Judged("none")
@@ -105,10 +109,12 @@ class Side:
             return self._unread(completion, strays=strays)
         try:
             errors = list(islice(self._validator.iter_errors(value), MAX_ERRORS))
-            at = {self._judge.site(error, aim=aim) for error in errors if self._is_surprise(error)}
+            surprises = [error for error in errors if self._is_surprise(error)]
+            at = frozenset(self._judge.site(error, aim=aim) for error in surprises)
         except (PatternTimeout, RecursionError):
             return NOTHING
-        return Judged("broken" if at or strays else "kept", frozenset(at), whole=True, value=value)
+        kind: Kind = "broken" if at or strays else "kept"
+        return Judged(kind, at, whole=True, value=value, missing=frozenset(_missing(surprises)))
 
     def leaves(self, site: Site) -> bool:
         """Whether the plan leaves a site to the validator."""
@@ -121,6 +127,12 @@ class Side:
         if strays or completion.finish_reason == "stop":
             return Judged("broken")
         return Judged("kept") if self._reader.exact else NOTHING
+
+
+def _missing(errors: Iterable[Any]) -> Iterator[str]:
+    for error in errors:
+        if error.validator == "required" and isinstance(error.instance, dict):
+            yield from (name for name in error.validator_value if name not in error.instance)
 
 
 def variant(plan: DecodingPlan, body: Mapping[str, Any]) -> DecodingPlan | None:

@@ -48,10 +48,12 @@ MAX_MEMBERS = 24
 class Aim:
     """`wanted` are JSON texts that break the site alone, the shortest first; none where none was found that a model
     could be asked for. `loose` is the body under which they are legal, if there is a simple one. `legal` are texts that
-    the body accepts and `tight` refuses, for its stricter keyword alone."""
+    the body accepts and `tight` refuses, for its stricter keyword alone. `detail` says which part of the site it is
+    about, `name` is the key if that is one of `required`."""
 
     site: Site
     detail: str = ""
+    name: str | None = None
     wanted: tuple[str, ...] = ()
     loose: Body | None = None
     legal: tuple[str, ...] = ()
@@ -132,7 +134,7 @@ class _Searched:
         loose = loosened(self._body, site, json.loads(texts[0])) if texts else None
         if loose is not None:
             texts = [text for text in texts if accepts(loose, json.loads(text))]
-        return Aim(site, detail, tuple(texts), loose)
+        return Aim(site, detail, None, tuple(texts), loose)
 
     def both(self, site: Site, texts: Sequence[str]) -> Aim:
         """The aim with what is tightened, too: the first stricter body that some document can satisfy."""
@@ -159,7 +161,7 @@ class _Searched:
             )
             texts = (self._text(value) for value in without if self._refuser.only_at(site, value))
             found = [] if self._is_late() else list(islice(texts, MAX_WANTED))
-            yield self.aim(site, f"without {json.dumps(name, ensure_ascii=False)}", found)
+            yield replace(self.aim(site, f"without {json.dumps(name, ensure_ascii=False)}", found), name=name)
 
     def deeper(self, site: Site) -> Iterator[Aim]:
         """An aim further down, where a schema comes by the same subschema again on the way."""
