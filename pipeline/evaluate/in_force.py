@@ -81,7 +81,7 @@ class _Trier:
         counts = await self._pair(aim, self._side, free, wanted) if wanted else Counts()
         row = _row(aim.site, aim.detail, "taken away" if free else "", counts, counts.of_pair())
         stricter = await self._other(aim.tight)
-        if row.verdict in ("leaked", "proven") or stricter is None or stricter.leaves(aim.site):
+        if row.verdict in ("leaked", "proven") or row.strayed or stricter is None or stricter.leaves(aim.site):
             return row
         again = await self._pair(aim, stricter, self._side, aim.legal)
         second = _row(aim.site, aim.detail, "made stricter", again, again.of_pair())
@@ -97,7 +97,8 @@ class _Trier:
         return await asyncio.to_thread(made)
 
     async def _pair(self, aim: Aim, held: Side, free: Side | None, wanted: Sequence[str]) -> Counts:
-        """The same requests under two plans, both judged by the one that has the keyword, or the stricter one."""
+        """The same requests under two plans, both judged by the one that has the keyword, or the stricter one. Of the
+        other's answers one that this one's grammar does not write strays for the keyword, all else being alike."""
         counts = Counts()
         sides = [held] if free is None else [held, free]
         under, *others = await asyncio.gather(*(self._ask(side, wanted, self._trials) for side in sides))
@@ -107,7 +108,7 @@ class _Trier:
             await self._judged(side, completions, aim.site)
             for one in await self._judged(held, completions, aim.site, note=False):
                 counts.other_asked += one.kind != "none"
-                counts.other_broke += one.breaks(aim.site, aim.name)
+                counts.other_broke += one.strays or one.breaks(aim.site, aim.name)
         return counts
 
     async def one_at_a_time(self, alone: Alone) -> ForceRow:
@@ -123,9 +124,9 @@ class _Trier:
         ):
             judged = await self._judged(side, completions, site)
             broken = [one.kind == "broken" and (site == WHOLE or one.breaks(site)) for one in judged]
-            there = [bad or _has(side, one, site) for bad, one in zip(broken, judged, strict=True)]
+            there = [bad or one.strays or _has(side, one, site) for bad, one in zip(broken, judged, strict=True)]
             counts.note(completions, judged, broken, there)
-            followed += all(there) and not any(broken)
+            followed += all(there) and not any(one.kind == "broken" for one in judged)
         return _row(site, detail, "one at a time", counts, chance_of_following(followed, rounds))
 
     async def _ask(self, side: Side, wanted: Sequence[str], count: int) -> list[Completion]:

@@ -44,10 +44,13 @@ class Judged:
     missing: frozenset[str] = frozenset()
 
     def breaks(self, site: Site, name: str | None = None) -> bool:
-        """Whether it is broken at a site (for want of a key of that name), or so that no site can be named."""
-        if self.kind != "broken" or not self.at:
-            return self.kind == "broken"
+        """Whether it is broken at a site (for want of a key of that name)."""
         return site in self.at and (name is None or name in self.missing)
+
+    @property
+    def strays(self) -> bool:
+        """Whether it is broken where no site can be named."""
+        return self.kind == "broken" and not self.at
 
 
 NOTHING = Judged("none")

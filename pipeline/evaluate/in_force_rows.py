@@ -1,11 +1,12 @@
 """What is said of one keyword site after an engine was tried, and how sure that is.
 
-`leaked`      an answer under the constraint broke the keyword, or was nothing that the grammar writes: a fact
+`leaked`      an answer under the constraint broke the keyword: a fact
 `proven`      the same requests broke the keyword where it was taken away (or not yet stricter) and did not where it was
               in the schema; or answers followed a schema that was changed under one prompt. The chance of that with
               an engine that ignores the keyword is at most LEVEL
 `suggested`   answers kept to the keyword, and nobody showed that they would have broken it otherwise
-`undecided`   no answer could be judged
+`undecided`   no answer could be judged, or some strayed: they are nothing that the grammar writes, which is a leak of
+              the whole answer, and nobody can say of which keyword
 `left`        the plan leaves the keyword to the validator, so nothing was asked of the engine
 """
 
@@ -35,10 +36,10 @@ How = Literal["", "taken away", "made stricter", "one at a time"]
 class ForceRow:
     """One site, or one part of it (`detail`). `how` names the comparison that counts are of.
 
-    Under the constraint `broke` of `asked` answers broke the site. `other_broke` of `other_asked` did so by the same
-    requests without it; one at a time, `other_broke` is 0 and `other_asked` the number of schemas. `unanswered` were
-    cut, refused or failed. `chance` is that of a proof by an engine that ignores the keyword. `example` is an answer
-    that broke it, cut.
+    Under the constraint `broke` of `asked` answers broke the site and `strayed` were nothing that the grammar writes.
+    `other_broke` of `other_asked` broke it by the same requests without the keyword; one at a time, `other_broke` is 0
+    and `other_asked` the number of schemas. `unanswered` were cut, refused or failed. `chance` is that of a proof by an
+    engine that ignores the keyword. `example` is an answer that broke it or strayed, cut.
     """
 
     pointer: str
@@ -50,6 +51,7 @@ class ForceRow:
     broke: int = 0
     other_asked: int = 0
     other_broke: int = 0
+    strayed: int = 0
     unanswered: int = 0
     chance: float = 1.0
     example: str = ""
@@ -67,6 +69,8 @@ class ForceRow:
             return f"{self.broke} of {self.asked} answers broke it, such as {self.example}"
         if self.how == "one at a time":
             return f"{self.asked - self.broke} answers, each of the one of {self.other_asked} that its schema allowed"
+        if self.strayed:
+            return f"{self.strayed} of {self.asked} answers are nothing that the grammar writes, such as {self.example}"
         if not self.how:
             return f"{self.broke} of {self.asked} answers broke it"
         without = "with the keyword taken away" if self.how == "taken away" else "before it was made stricter"
@@ -84,6 +88,7 @@ class Counts:
     broke: int = 0
     other_asked: int = 0
     other_broke: int = 0
+    strayed: int = 0
     unanswered: int = 0
     example: str = ""
 
@@ -101,8 +106,9 @@ class Counts:
             there = counts and one.kind != "none"
             self.asked += there
             self.unanswered += not there
-            if there and is_broken:
-                self.broke += 1
+            self.broke += there and is_broken
+            self.strayed += there and one.strays and not is_broken
+            if there and (is_broken or one.strays):
                 self.example = self.example or shown(completion.text)
 
     def of_pair(self) -> float:
@@ -117,7 +123,7 @@ class Counts:
         """What the counts say."""
         if self.broke:
             return "leaked"
-        if not self.asked:
+        if not self.asked or self.strayed:
             return "undecided"
         return "proven" if chance <= LEVEL else "suggested"
 

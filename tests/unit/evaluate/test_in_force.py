@@ -21,6 +21,7 @@ from pipeline.evaluate.in_force_rows import ForceRow, rendered
 from pipeline.job import Fault, SamplerConfig
 from pipeline.records import Completion, Prompt, Sampling
 from pipeline.schema.plan import DecodingPlan
+from pipeline.schema.probe.aims import WHOLE
 from pipeline.schema.probe.loosen import accepts
 from pipeline.schema.probe.minimal import shortest
 from pipeline.schema.shape.canonical import canonical_text
@@ -142,9 +143,26 @@ def test_a_member_that_was_taken_away_names_itself(reader: Reader) -> None:
     assert named == {'without "kind"'}
 
 
-def test_without_any_constraint_everything_leaks(reader: Reader) -> None:
+def test_without_any_constraint_every_keyword_leaks(reader: Reader) -> None:
     rows = tried(Copier(lambda _body: {}), reader, trials=4)
     assert {row.verdict for row in rows} == {"leaked"}, rendered(rows)
+
+
+@pytest.mark.parametrize("text", ["Sure, here it is", '{"{"code', '{"count":3,"code":"AB-123"', ""])
+@pytest.mark.parametrize("reason", ["stop", "length"])
+def test_what_no_grammar_writes_is_a_leak_of_the_answer_and_of_no_keyword(
+    text: str, reason: Any, reader: Reader
+) -> None:
+    class Chatty(Copier):
+        async def generate(self, *_: Any) -> Completion:
+            return Completion(text, reason, True)
+
+    rows = tried(Chatty(), reader, trials=2)
+    is_nothing_yet = text == "" and reason == "length"
+    assert leaked(rows) == (set() if is_nothing_yet else {WHOLE}), rendered(rows)
+    assert not any(row.verdict == "proven" for row in rows)
+    others = [row for row in rows if (row.pointer, row.keyword) != WHOLE]
+    assert all(row.verdict == "undecided" and row.strayed for row in others) or is_nothing_yet
 
 
 def test_an_engine_that_keeps_an_old_schema_leaks_although_each_answer_fits_some_schema(reader: Reader) -> None:
@@ -200,5 +218,5 @@ def test_a_mask_that_is_late_is_caught_where_trials_alone_see_no_whole_answer(re
         return await in_force(engine, plan, reader, trials=2), await probe_keywords(engine, plan, 1, max_tokens=64)
 
     rows, trials = asyncio.run(both())
-    assert {row.verdict for row in rows} == {"leaked"}, rendered(rows)
+    assert leaked(rows) == {WHOLE} and {row.verdict for row in rows} == {"leaked", "undecided"}, rendered(rows)
     assert sum(row.violations for row in trials) == 0 and sum(row.unanswered for row in trials) > 0
