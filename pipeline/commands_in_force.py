@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from pipeline.schema.plan import DecodingPlan
 
 Schemas = Annotated[list[str], typer.Argument(help="`name@version` of registered schemas.", metavar="SCHEMA...")]
-Trials = Annotated[int, typer.Option(min=1, max=1000, help="Requests for each side of a comparison; 8 at least prove.")]
+Trials = Annotated[
+    int, typer.Option(min=1, max=1000, help="Requests for each side of a comparison; fewer than 7 prove nothing.")
+]
 Room = Annotated[
     int | None, typer.Option(min=16, help="Tokens of an answer beyond the characters of what is asked for.")
 ]
