@@ -8,15 +8,15 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pipeline.commands_probe import VIOLATED, EnginePath, Root
+from pipeline.evaluate.in_force_rows import Require
 from pipeline.observe.visible import console_on, visible
 
 if TYPE_CHECKING:
-    from pipeline.evaluate.in_force_rows import ForceRow
     from pipeline.job import EngineConfig
     from pipeline.schema.plan import DecodingPlan
 
@@ -28,10 +28,7 @@ Room = Annotated[
     int | None, typer.Option(min=16, help="Tokens of an answer beyond the characters of what is asked for.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, with every row.")]
-Require = Annotated[
-    Literal["no-leak", "tried", "proven"],
-    typer.Option(help="Exit 9 for less: no leak; all tried, too; all proven, too."),
-]
+Required = Annotated[Require, typer.Option(help="Exit 9 for less: no leak; all tried, too; all proven, too.")]
 
 
 def run(  # noqa: PLR0913  # the options of a command are its parameters
@@ -41,7 +38,7 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     trials: Trials = 12,
     room: Room = None,
     root: Root = "schemas",
-    require: Require = "no-leak",
+    require: Required = "no-leak",
     as_json: AsJson = False,
 ) -> None:
     """Show whether an engine holds schemas in its answers, keyword by keyword. For your CI. See docs/in-force.md.
@@ -51,6 +48,7 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
 
     Exit codes: 0 as required, 2 engine config, 4 schema, 5 engine, 9 a leak, or less than --require asks for.
     """
+    from pipeline.evaluate.in_force_rows import falls_short
     from pipeline.jobfile import load_engine
 
     config = load_engine(engine_path)
@@ -60,7 +58,7 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     else:
         for line in _lines(found):
             console_on().print(visible(line), soft_wrap=True, markup=False, highlight=False)
-    fails = any(_fails(one["rows"], require) for one in found["schemas"].values())
+    fails = any(falls_short(one["rows"], require) for one in found["schemas"].values())
     raise typer.Exit(VIOLATED if fails else 0)
 
 
@@ -118,8 +116,3 @@ def _lines(found: Mapping[str, Any]) -> Iterable[str]:
         counts = ", ".join(f"{count} {verdict}" for verdict, count in totals(one["rows"]).items() if count)
         yield f"{name} under {one['backend']}: {counts}; {one['seconds']} s"
         yield from (f"  {line}" for line in rendered(one["rows"]))
-
-
-def _fails(rows: Iterable[ForceRow], require: str) -> bool:
-    refused = {"no-leak": {"leaked"}, "tried": {"leaked", "undecided"}}
-    return any(row.verdict in refused.get(require, {"leaked", "undecided", "suggested"}) for row in rows)

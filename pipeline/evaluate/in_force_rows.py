@@ -16,11 +16,13 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from pipeline.evaluate.in_force_answers import Judged
 from pipeline.observe.tails import fisher
-from pipeline.records import Completion
+
+if TYPE_CHECKING:
+    from pipeline.evaluate.in_force_answers import Judged
+    from pipeline.records import Completion
 
 LEVEL = 0.001
 """Chance of a proof at one site by an engine that does not look at the keyword."""
@@ -29,6 +31,12 @@ MAX_SHOWN = 200
 Verdict = Literal["leaked", "proven", "suggested", "undecided", "left"]
 VERDICTS: tuple[Verdict, ...] = ("leaked", "undecided", "suggested", "left", "proven")
 """In the order in which they are shown."""
+Require = Literal["no-leak", "tried", "proven"]
+_SHORT: dict[Require, tuple[Verdict, ...]] = {
+    "no-leak": ("leaked",),
+    "tried": ("leaked", "undecided"),
+    "proven": ("leaked", "undecided", "suggested"),
+}
 How = Literal["", "taken away", "made stricter", "one at a time"]
 
 
@@ -144,6 +152,11 @@ def totals(rows: Iterable[ForceRow]) -> dict[str, int]:
     """Rows by verdict, in the order of VERDICTS."""
     counts = Counter(row.verdict for row in rows)
     return {verdict: counts[verdict] for verdict in VERDICTS}
+
+
+def falls_short(rows: Iterable[ForceRow], require: Require) -> bool:
+    """Whether some row is less than what is required of all; what is left to the validator never is."""
+    return any(row.verdict in _SHORT[require] for row in rows)
 
 
 def rendered(rows: Iterable[ForceRow]) -> list[str]:

@@ -41,7 +41,7 @@ LATE = SAMPLER + "faults: [{kind: late_mask, share: 1.0}]\n"
 
 
 def test_no_leak_passes_and_a_late_mask_fails(schemas: Path) -> None:
-    code, words = shown(schemas, SAMPLER, "--trials", "8", "--json")
+    code, words = shown(schemas, SAMPLER, "--trials", "2", "--json")
     found: dict[str, Any] = json.loads(words)
     rows = found["schemas"]["switch@1"]["rows"]
     assert code == 0 and found["engine"] == "sampler"
@@ -54,12 +54,6 @@ def test_no_leak_passes_and_a_late_mask_fails(schemas: Path) -> None:
     assert code == 9
     first, second, *_ = words.splitlines()
     assert first.startswith("switch@1 under guidance: 1 leaked") and second.lstrip().startswith("leaked    / *")
-
-
-def test_what_is_required_decides_the_exit_code(schemas: Path) -> None:
-    assert shown(schemas, SAMPLER, "--trials", "1")[0] == 0
-    assert shown(schemas, SAMPLER, "--trials", "1", "--require", "tried")[0] == 0
-    assert shown(schemas, SAMPLER, "--trials", "1", "--require", "proven")[0] == 9
 
 
 def test_what_cannot_be_tried_is_said(schemas: Path) -> None:

@@ -67,16 +67,17 @@ class Copier:
 
     def __init__(self, ignores: Ignores = honest) -> None:
         self._ignores = ignores
-        self.requests = 0
+        self._smallest: dict[str, str] = {}
 
     async def generate(self, prompt: Prompt, plan: DecodingPlan, _sampling: Sampling) -> Completion:
-        self.requests += 1
         starts = (wording.removesuffix("{}") for wording in WORDINGS)
         wanted = next(prompt.user.partition(start)[2] for start in starts if start in prompt.user)
         body = self._ignores(plan.asked or plan.acceptance)
-        if not accepts(body, json.loads(wanted)):
-            wanted = canonical_text(Source(body), shortest(read(body)))
-        return Completion(wanted, "stop", True)
+        if accepts(body, json.loads(wanted)):
+            return Completion(wanted, "stop", True)
+        if plan.digest not in self._smallest:
+            self._smallest[plan.digest] = canonical_text(Source(body), shortest(read(body)))
+        return Completion(self._smallest[plan.digest], "stop", True)
 
     async def start(self, plans: Sequence[DecodingPlan]) -> None: ...
 
@@ -123,7 +124,6 @@ FAULTS = {
     "enum dropped from the grammar": (without("enum"), {ENUM}),
     "pattern dropped from the grammar": (without("pattern"), {PATTERN}),
     "maximum dropped from the grammar": (without("maximum"), {("/properties/count", "maximum")}),
-    "maxItems dropped from the grammar": (without("maxItems"), {("/properties/tags", "maxItems")}),
     "a required member taken away": (forgets_kind, {("", "required")}),
     "undeclared keys let through": (without("additionalProperties"), {("", "additionalProperties")}),
 }
@@ -132,19 +132,19 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_keyword_that_the_grammar_lost_is_a_leak_there_and_nowhere_else(fault: str, reader: Reader) -> None:
     ignores, sites = FAULTS[fault]
-    rows = tried(Copier(ignores), reader, trials=4)
+    rows = tried(Copier(ignores), reader, trials=2)
     assert leaked(rows) == sites, rendered(rows)
     assert rendered(rows)[0].startswith("leaked") and "such as {" in rendered(rows)[0]
 
 
 def test_a_member_that_was_taken_away_names_itself(reader: Reader) -> None:
-    rows = tried(Copier(forgets_kind), reader, trials=4)
+    rows = tried(Copier(forgets_kind), reader, trials=2)
     named = {row.detail for row in rows if row.verdict == "leaked"}
     assert named == {'without "kind"'}
 
 
 def test_without_any_constraint_every_keyword_leaks(reader: Reader) -> None:
-    rows = tried(Copier(lambda _body: {}), reader, trials=4)
+    rows = tried(Copier(lambda _body: {}), reader, trials=2)
     assert {row.verdict for row in rows} == {"leaked"}, rendered(rows)
 
 
@@ -166,7 +166,7 @@ def test_what_no_grammar_writes_is_a_leak_of_the_answer_and_of_no_keyword(
 
 
 def test_an_engine_that_keeps_an_old_schema_leaks_although_each_answer_fits_some_schema(reader: Reader) -> None:
-    rows = tried(Stale(), reader, trials=4)
+    rows = tried(Stale(), reader, trials=2)
     whole = next(row for row in rows if row.keyword == "*")
     assert whole.verdict == "leaked", rendered(rows)
 
@@ -195,7 +195,7 @@ def test_without_an_answer_nothing_is_decided(answer: Completion, reader: Reader
         async def generate(self, *_: Any) -> Completion:
             return answer
 
-    rows = tried(Silent(), reader, trials=3)
+    rows = tried(Silent(), reader, trials=2)
     assert {row.verdict for row in rows} == {"undecided"} and all(row.unanswered for row in rows)
 
 
