@@ -95,12 +95,16 @@ async def cells(options: argparse.Namespace, note: Callable[[str, dict[str, Any]
             for fault in mine:
                 for plan in plans:
                     faulty, started = Faulty(engine, fault), time.monotonic()
-                    rows = await in_force(faulty, plan, reader, trials=options.trials)
+                    rows = await in_force(faulty, plan, reader, trials=options.trials, told=_tell)
                     cost = {"seconds": round(time.monotonic() - started, 1), "requests": faulty.requests}
                     cell = _cell(rows, options.trials) | cost | {"output_tokens": faulty.tokens}
                     note(f"{config.engine} {options.backend} {plan.name} {fault}", cell)
         finally:
             await engine.close()
+
+
+def _tell(row: ForceRow) -> None:
+    print(f"  {row.told()}"[:250], flush=True)
 
 
 def _cell(rows: Sequence[ForceRow], trials: int) -> dict[str, Any]:

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from pipeline.engines import Engine
@@ -33,6 +34,8 @@ from pipeline.schema.shape.source import Source
 SEARCH_SECONDS = 10.0
 """Processor time for finding values that break or keep the keywords."""
 TRIALS = 12
+AT_ONCE = 6
+"""Sites that are tried at once: enough to fill an engine, and the first are known long before the last."""
 ROOM = 96
 """Tokens that an answer may have beyond the characters of what is asked for. Reasoning models need more."""
 _SYSTEM = "You repeat JSON exactly as the user gives it."
@@ -40,11 +43,18 @@ _TEMPERATURES = (0.0, 0.7)
 
 
 async def in_force(
-    engine: Engine, plan: DecodingPlan, reader: Reader, *, trials: int = TRIALS, room: int = ROOM
+    engine: Engine,
+    plan: DecodingPlan,
+    reader: Reader,
+    *,
+    trials: int = TRIALS,
+    room: int = ROOM,
+    told: Callable[[ForceRow], None] = lambda _row: None,
 ) -> list[ForceRow]:
     """Try every keyword site of a plan on an engine that has started. Each comparison takes `trials` requests a side.
 
-    Rows come in the order of the schema, whole records first; leaks that nobody had asked for come last.
+    Rows come in the order of the schema, whole records first; leaks that nobody had asked for come last. Each is `told`
+    when it is known.
 
     Raises:
         EngineError: the engine is gone.
@@ -52,16 +62,26 @@ async def in_force(
     body = plan.asked or plan.acceptance
     found = await asyncio.to_thread(lambda: instances(body, read(body), SEARCH_SECONDS))
     aims, alone = await asyncio.to_thread(lambda: (aims_of(found), alone_of(found)))
-    trier = _Trier(engine, plan, reader, trials, room)
+    trier, places = _Trier(engine, plan, reader, trials, room), asyncio.Semaphore(AT_ONCE)
+
+    async def one(tried: Callable[[], Awaitable[ForceRow]]) -> ForceRow:
+        async with places:
+            made = await tried()
+        told(made)
+        return made
+
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(trier.one_at_a_time(item)) for item in alone]
-            tasks += [group.create_task(trier.aimed(aim)) for aim in aims]
+            tasks = [group.create_task(one(partial(trier.one_at_a_time, item))) for item in alone]
+            tasks += [group.create_task(one(partial(trier.aimed, aim))) for aim in aims]
     except ExceptionGroup as several:  # the first is why the others were cancelled
         raise several.exceptions[0] from None
     rows = [task.result() for task in tasks]
-    told = {(row.pointer, row.keyword) for row in rows if row.verdict == "leaked"}
-    return rows + [row for row in trier.unasked() if (row.pointer, row.keyword) not in told]
+    leaked = {(row.pointer, row.keyword) for row in rows if row.verdict == "leaked"}
+    unasked = [row for row in trier.unasked() if (row.pointer, row.keyword) not in leaked]
+    for row in unasked:
+        told(row)
+    return rows + unasked
 
 
 class _Trier:
@@ -77,8 +97,8 @@ class _Trier:
         """Both pairs of one aim; the second only if the first proves nothing."""
         if self._side.leaves(aim.site):
             return ForceRow(*aim.site, aim.detail, "left")
-        free, wanted = await self._other(aim.loose), aim.wanted or aim.legal
-        counts = await self._pair(aim, self._side, free, wanted) if wanted else Counts()
+        free = await self._other(aim.loose)
+        counts = await self._pair(aim, self._side, free, aim.wanted) if aim.wanted else Counts()
         row = _row(aim.site, aim.detail, "taken away" if free else "", counts, counts.of_pair())
         stricter = await self._other(aim.tight)
         if row.verdict in ("leaked", "proven") or row.strayed or stricter is None or stricter.leaves(aim.site):

@@ -79,6 +79,8 @@ class ForceRow:
             return f"{self.asked - self.broke} answers, each of the one of {self.other_asked} that its schema allowed"
         if self.strayed:
             return f"{self.strayed} of {self.asked} answers are nothing that the grammar writes, such as {self.example}"
+        if not self.asked and not self.unanswered:
+            return "no value was found that could be asked for"
         if not self.how:
             return f"{self.broke} of {self.asked} answers broke it"
         without = "with the keyword taken away" if self.how == "taken away" else "before it was made stricter"

@@ -82,6 +82,10 @@ def test_more_is_required_step_by_step(rows: list[ForceRow], short: dict[Any, bo
     assert {require: falls_short(rows, require) for require in short} == short
 
 
+def test_a_site_that_nothing_could_be_asked_for_says_so() -> None:
+    assert ForceRow("/a", "not").told() == "undecided /a not: no value was found that could be asked for"
+
+
 def test_leaks_come_first_with_what_was_seen() -> None:
     lines = rendered(ROWS)
     assert lines[0] == "leaked    / *: 1 of 4 answers broke it, such as {{"
