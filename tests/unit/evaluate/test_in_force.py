@@ -188,6 +188,28 @@ def test_a_model_that_never_breaks_anything_proves_nothing_by_that(reader: Reade
 
 
 @pytest.mark.parametrize(
+    ("text", "reason", "places"),
+    [
+        ('{"count":3,"code":"AB-123","kind"', "length", set()),  # another order, cut: a server may write so
+        ('{"{"code', "length", {WHOLE}),
+        ("Sure, here it is", "stop", {WHOLE}),
+        ('{"code":"AB-123","count":3,"kind":"green","tags":[]}', "stop", {WHOLE, ("/properties/kind", "enum")}),
+    ],
+)
+def test_of_a_server_whose_grammar_nobody_knows_only_json_is_read(
+    text: str, reason: Any, places: set[Any], reader: Reader
+) -> None:
+    class Server(Copier):
+        async def generate(self, *_: Any) -> Completion:
+            return Completion(text, reason, True)
+
+    server = Reader(follower("embedded", BACKEND, True), exact=False)
+    rows = tried(Server(), server, trials=2)
+    assert leaked(rows) >= places and bool(leaked(rows)) == bool(places), rendered(rows)
+    assert places or {row.verdict for row in rows} == {"undecided"}
+
+
+@pytest.mark.parametrize(
     "answer", [Completion("", "error", True, error="engine_failed"), Completion("", "abort", True)]
 )
 def test_without_an_answer_nothing_is_decided(answer: Completion, reader: Reader) -> None:
