@@ -19,9 +19,9 @@ from typing import Any
 
 from bench import machine
 from pipeline.engines import Engine, build
-from pipeline.evaluate.in_force import TRIALS, in_force
+from pipeline.evaluate.in_force import in_force
 from pipeline.evaluate.in_force_answers import reader_of
-from pipeline.evaluate.in_force_rows import ForceRow, totals
+from pipeline.evaluate.in_force_rows import TRIALS, ForceRow, totals
 from pipeline.job import Fault
 from pipeline.jobfile import load_engine
 from pipeline.records import Completion, Prompt, Sampling

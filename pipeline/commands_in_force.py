@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pipeline.commands_probe import VIOLATED, EnginePath, Root
-from pipeline.evaluate.in_force_rows import Require
+from pipeline.evaluate.in_force_rows import ROOM, TRIALS, Require, falls_short, rendered, totals
 from pipeline.observe.visible import console_on, visible
 
 if TYPE_CHECKING:
     from pipeline.job import EngineConfig
     from pipeline.schema.plan import DecodingPlan
+
+REASONING = 1024
+"""Tokens that a server's model may reason for before it answers."""
 
 Schemas = Annotated[list[str], typer.Argument(help="`name@version` of registered schemas.", metavar="SCHEMA...")]
 Trials = Annotated[
@@ -28,14 +31,16 @@ Room = Annotated[
     int | None, typer.Option(min=16, help="Tokens of an answer beyond the characters of what is asked for.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, with every row.")]
-Required = Annotated[Require, typer.Option(help="Exit 9 for less: no leak; all tried, too; all proven, too.")]
+Required = Annotated[
+    Require, typer.Option(help="Exit 9 for less: `no-leak`; `tried`: nothing undecided; `proven`: all.")
+]
 
 
 def run(  # noqa: PLR0913  # the options of a command are its parameters
     engine_path: EnginePath,
     schemas: Schemas,
     *,
-    trials: Trials = 12,
+    trials: Trials = TRIALS,
     room: Room = None,
     root: Root = "schemas",
     require: Required = "no-leak",
@@ -48,7 +53,6 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
 
     Exit codes: 0 as required, 2 engine config, 4 schema, 5 engine, 9 a leak, or less than --require asks for.
     """
-    from pipeline.evaluate.in_force_rows import falls_short
     from pipeline.jobfile import load_engine
 
     config = load_engine(engine_path)
@@ -63,8 +67,7 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
 
 
 def _room(config: EngineConfig, given: int | None) -> int:
-    """A server's model may reason before it answers."""
-    return given if given is not None else 1024 if config.engine == "http" else 96
+    return given if given is not None else REASONING if config.engine == "http" else ROOM
 
 
 def _by_backend(config: EngineConfig, root: str, schemas: Iterable[str]) -> dict[str, list[DecodingPlan]]:
@@ -110,8 +113,6 @@ async def _tried(
 
 
 def _lines(found: Mapping[str, Any]) -> Iterable[str]:
-    from pipeline.evaluate.in_force_rows import rendered, totals
-
     for name, one in found["schemas"].items():
         counts = ", ".join(f"{count} {verdict}" for verdict, count in totals(one["rows"]).items() if count)
         yield f"{name} under {one['backend']}: {counts}; {one['seconds']} s"

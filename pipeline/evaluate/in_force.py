@@ -21,7 +21,16 @@ from typing import Any
 from pipeline.engines import Engine
 from pipeline.engines.http_probe import WORDINGS, begging
 from pipeline.evaluate.in_force_answers import Judged, Reader, Side, variant
-from pipeline.evaluate.in_force_rows import Counts, ForceRow, How, chance_of_following, rounds_for, shown
+from pipeline.evaluate.in_force_rows import (
+    ROOM,
+    TRIALS,
+    Counts,
+    ForceRow,
+    How,
+    chance_of_following,
+    rounds_for,
+    shown,
+)
 from pipeline.records import Completion, Prompt, Sampling
 from pipeline.schema.plan import DecodingPlan
 from pipeline.schema.probe.aims import WHOLE, Aim, Alone, aims_of, alone_of
@@ -33,11 +42,8 @@ from pipeline.schema.shape.source import Source
 
 SEARCH_SECONDS = 10.0
 """Processor time for finding values that break or keep the keywords."""
-TRIALS = 12
 AT_ONCE = 6
 """Sites that are tried at once: enough to fill an engine, and the first are known long before the last."""
-ROOM = 96
-"""Tokens that an answer may have beyond the characters of what is asked for. Reasoning models need more."""
 _SYSTEM = "You repeat JSON exactly as the user gives it."
 _TEMPERATURES = (0.0, 0.7)
 
@@ -52,6 +58,7 @@ async def in_force(
     told: Callable[[ForceRow], None] = lambda _row: None,
 ) -> list[ForceRow]:
     """Try every keyword site of a plan on an engine that has started. Each comparison takes `trials` requests a side.
+    The plan must give no way to abstain: an abstention breaks the schema.
 
     Rows come in the order of the schema, whole records first; leaks that nobody had asked for come last. Each is `told`
     when it is known.
@@ -117,8 +124,9 @@ class _Trier:
         return await asyncio.to_thread(made)
 
     async def _pair(self, aim: Aim, held: Side, free: Side | None, wanted: Sequence[str]) -> Counts:
-        """The same requests under two plans, both judged by the one that has the keyword, or the stricter one. Of the
-        other's answers one that this one's grammar does not write strays for the keyword, all else being alike."""
+        """The same requests under two plans, both judged by the one that has the keyword, or the stricter one. Where
+        one of the other's answers was cut after it left this one's grammar, that is for the keyword: all else is alike.
+        """
         counts = Counts()
         sides = [held] if free is None else [held, free]
         under, *others = await asyncio.gather(*(self._ask(side, wanted, self._trials) for side in sides))
@@ -128,7 +136,7 @@ class _Trier:
             await self._judged(side, completions, aim.site)
             for one in await self._judged(held, completions, aim.site, note=False):
                 counts.other_asked += one.kind != "none"
-                counts.other_broke += one.strays or one.breaks(aim.site, aim.name)
+                counts.other_broke += one.breaks(aim.site, aim.name) or (one.strays and not one.whole)
         return counts
 
     async def one_at_a_time(self, alone: Alone) -> ForceRow:

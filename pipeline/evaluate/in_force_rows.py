@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 LEVEL = 0.001
 """Chance of a proof at one site by an engine that does not look at the keyword."""
+TRIALS = 12
+"""Requests on each side of a comparison, if nobody says how many."""
+ROOM = 96
+"""Tokens that an answer may have beyond the characters of what is asked for. Reasoning models need more."""
 MAX_SHOWN = 200
 
 Verdict = Literal["leaked", "proven", "suggested", "undecided", "left"]
@@ -46,8 +50,8 @@ class ForceRow:
 
     Under the constraint `broke` of `asked` answers broke the site and `strayed` were nothing that the grammar writes.
     `other_broke` of `other_asked` broke it by the same requests without the keyword; one at a time, `other_broke` is 0
-    and `other_asked` the number of schemas. `unanswered` were cut, refused or failed. `chance` is that of a proof by an
-    engine that ignores the keyword. `example` is an answer that broke it or strayed, cut.
+    and `other_asked` the number of schemas. `unanswered` were cut, refused, failed, or had nothing at the site.
+    `chance` is that of a proof by an engine that ignores the keyword. `example` is an answer that broke it or strayed.
     """
 
     pointer: str
@@ -75,10 +79,10 @@ class ForceRow:
             return "left to the validator"
         if self.verdict == "leaked":
             return f"{self.broke} of {self.asked} answers broke it, such as {self.example}"
-        if self.how == "one at a time":
-            return f"{self.asked - self.broke} answers, each of the one of {self.other_asked} that its schema allowed"
         if self.strayed:
             return f"{self.strayed} of {self.asked} answers are nothing that the grammar writes, such as {self.example}"
+        if self.how == "one at a time":
+            return f"{self.asked} answers, each of the one of {self.other_asked} that its schema allowed"
         if not self.asked and not self.unanswered:
             return "no value was found that could be asked for"
         if not self.how:

@@ -1,7 +1,6 @@
-"""Tighten: bodies that differ from a body in one keyword, and refuse what was answered under it.
+"""Tighten: bodies that differ from a body in one keyword, and refuse values that it accepts.
 
-An engine said it, so it would say it again, unless it is kept from it. Whether a tightened body does refuse an answer
-is for the caller to judge: what is made here only tries to.
+Whether a tightened body does refuse one is for the caller to judge: what is made here only tries to.
 """
 
 from __future__ import annotations
