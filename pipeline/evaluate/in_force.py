@@ -134,9 +134,9 @@ class _Trier:
         counts.note(under, judged, [one.breaks(aim.site, aim.name) for one in judged])
         for side, completions in zip(sides[1:], others, strict=True):
             await self._judged(side, completions, aim.site)
-            for one in await self._judged(held, completions, aim.site, note=False):
+            for one in await self._judged(held, completions, aim.site, own=False):
                 counts.other_asked += one.kind != "none"
-                counts.other_broke += one.breaks(aim.site, aim.name) or (one.strays and not one.whole)
+                counts.other_broke += one.breaks(aim.site, aim.name) or one.strays
         return counts
 
     async def one_at_a_time(self, alone: Alone) -> ForceRow:
@@ -170,14 +170,14 @@ class _Trier:
         return list(await asyncio.gather(*requests))
 
     async def _judged(
-        self, side: Side, completions: Sequence[Completion], site: Site, *, note: bool = True
+        self, side: Side, completions: Sequence[Completion], site: Site, *, own: bool = True
     ) -> list[Judged]:
-        """What answers show under a plan; with `note`, they are that plan's, and leaks are counted."""
+        """What answers show of a plan; if they are its `own`, leaks are counted."""
         async with self._judging:
-            judged = await asyncio.to_thread(lambda: [side.judged(completion, site) for completion in completions])
+            judged = await asyncio.to_thread(lambda: [side.judged(one, site, own=own) for one in completions])
         for completion, one in zip(completions, judged, strict=True):
-            self._answers += note and one.kind != "none"
-            if note and one.kind == "broken":
+            self._answers += own and one.kind != "none"
+            if own and one.kind == "broken":
                 for place in (one.at if site != WHOLE else ()) or (WHOLE,):
                     self._leaks[place].append(completion.text)
         return judged

@@ -77,6 +77,10 @@ class Reader:
             return True
         return completion.finish_reason == "stop" and found.followed and not found.finished
 
+    def begins(self, transport: str, completion: Completion) -> bool:
+        """Whether the grammar of a plan writes what an answer under another plan has; yes, if nobody knows."""
+        return not self.exact or self._follower.begins(transport, completion.text.rstrip("\ufffd"))
+
 
 def reader_of(config: EngineConfig, backend: str) -> Reader:
     """The reader of an engine's answers; `backend` is that of the plans.
@@ -99,16 +103,22 @@ class Side:
         self._judge = Judge(self._body, frozenset(sites(self._body)))
         self._validator = validator_of(self._body)
 
-    def judged(self, completion: Completion, aim: Site | None = None) -> Judged:
-        """What an answer shows, whichever plan it was asked under. `aim` is the site that is looked at."""
+    def judged(self, completion: Completion, aim: Site | None = None, *, own: bool = True) -> Judged:
+        """What an answer shows of this plan, under which it was asked, or (not `own`) under another. `aim` is the site
+        that is looked at."""
         if completion.error or completion.refusal or completion.finish_reason in ("error", "abort"):
             return NOTHING
-        strays = self._reader.strays(self.plan.transport, completion)
+        transport = self.plan.transport
         try:
             value = json.loads(completion.text)
+            whole = completion.finish_reason == "stop"
         except (ValueError, RecursionError):
-            return self._unread(completion, strays=strays)
-        if completion.finish_reason != "stop":
+            value, whole = None, False
+        if own:
+            strays = self._reader.strays(transport, completion)
+        else:  # the other grammar may write the same record in other tokens
+            strays = not whole and not self._reader.begins(transport, completion)
+        if not whole:
             return self._unread(completion, strays=strays)
         try:
             errors = list(islice(self._validator.iter_errors(value), MAX_ERRORS))

@@ -242,3 +242,12 @@ def test_a_mask_that_is_late_is_caught_where_trials_alone_see_no_whole_answer(re
     rows, trials = asyncio.run(both())
     assert leaked(rows) == {WHOLE} and {row.verdict for row in rows} == {"leaked", "undecided"}, rendered(rows)
     assert sum(row.violations for row in trials) == 0 and sum(row.unanswered for row in trials) > 0
+
+
+def test_how_a_text_is_cut_into_tokens_does_not_matter_under_another_plan(reader: Reader) -> None:
+    transport = plan_of(ITEM, "item@1", backend=BACKEND).transport
+    record = '{"code":"AB-123","kind":"used","count":3,"tags":["naïve"]}'
+    for length in range(len(record) + 1):
+        assert reader.begins(transport, Completion(record[:length], "length", True)), record[:length]
+    for wrong in ('{"kind"', '{"code":"AB-12x', '{"code":"AB-123","kind":"usable', record + " and", "[1]"):
+        assert not reader.begins(transport, Completion(wrong, "length", True)), wrong
