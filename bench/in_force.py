@@ -95,9 +95,10 @@ async def cells(options: argparse.Namespace, note: Callable[[str, dict[str, Any]
             for fault in mine:
                 for plan in plans:
                     faulty, started = Faulty(engine, fault), time.monotonic()
-                    rows = await in_force(faulty, plan, reader, trials=options.trials, told=_tell)
+                    trials = options.trials if fault == "honest" else options.planted or options.trials
+                    rows = await in_force(faulty, plan, reader, trials=trials, told=_tell)
                     cost = {"seconds": round(time.monotonic() - started, 1), "requests": faulty.requests}
-                    cell = _cell(rows, options.trials) | cost | {"output_tokens": faulty.tokens}
+                    cell = _cell(rows, trials) | cost | {"output_tokens": faulty.tokens}
                     note(f"{config.engine} {options.backend} {plan.name} {fault}", cell)
         finally:
             await engine.close()
@@ -123,6 +124,7 @@ def main() -> None:
     parser.add_argument("--schema", action="append")
     parser.add_argument("--fault", action="append", choices=FAULTS)
     parser.add_argument("--trials", type=int, default=TRIALS)
+    parser.add_argument("--planted", type=int, help="trials with a fault, where a leak needs one answer; as --trials")
     parser.add_argument("--save", action="store_true")
     options = parser.parse_args()
 
