@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pipeline.records import Completion
 
 LEVEL = 0.001
-"""Chance of a proof at one site by an engine that does not look at the keyword."""
+"""Chance of a proof by one comparison, of which a site has two at most, with an engine that ignores the keyword."""
 TRIALS = 12
 """Requests on each side of a comparison, if nobody says how many."""
 ROOM = 96
