@@ -15,6 +15,7 @@ from pipeline import (
     commands_compare,
     commands_drift,
     commands_evaluate,
+    commands_in_force,
     commands_inject,
     commands_plan,
     commands_probe,
@@ -84,6 +85,7 @@ review.command("freeze")(commands_review_freeze.run)
 review.command("check")(commands_review.check)
 app.add_typer(review, name="review", help="Have a person correct records; freeze documents and replay them.")
 app.command("inject")(commands_inject.run)
+app.command("in-force")(commands_in_force.run)
 app.command("report")(commands_report.run)
 app.command("canary")(commands_canary.run)
 app.command("render")(commands_render.run)

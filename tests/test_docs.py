@@ -62,10 +62,11 @@ COMMANDS = (
     "status",
     "cancel",
     "engines",
+    "in-force",
 )
 
 
-GUIDES = [ROOT / "docs" / name for name in ("submit.md", "cluster.md", "operations.md", "canary.md")]
+GUIDES = [ROOT / "docs" / name for name in ("submit.md", "cluster.md", "operations.md", "canary.md", "in-force.md")]
 SHOWN = "\n".join([README, *(path.read_text(encoding="utf-8") for path in GUIDES)])
 
 
