@@ -1,10 +1,12 @@
 """How often does the gate of `gristmill compare` ring where nothing changed, and which planted regressions does it see?
 
     python -m bench.gate collect --work DIR [--engine serve_configs/cpu_embedded.yaml] [--other ENGINE.yaml]
+    python -m bench.gate derive --work DIR
     python -m bench.gate none --work DIR --rounds 1000 --json bench/results/gate.json
     python -m bench.gate planted --work DIR --rounds 100 --json bench/results/gate.json
 
-`collect` extracts real documents under several seeds, and with one thing made worse at a time (`gate_arms.py`). `none`
+`collect` extracts real documents under several seeds, and with one thing made worse at a time (`gate_arms.py`);
+`derive` makes such outcomes from gold, with errors of stated rates, in place of a model (`gate_derived.py`). `none`
 and `planted` need no model: a round draws documents, and for each a side A and a side B: two different seeds of the job
 as it is, or, on a share of the documents, B of the arm that is worse. Documents are compared and gated
 as by the command. Bounds of shares are exact (Clopper and Pearson).
@@ -26,6 +28,7 @@ from typing import Any
 
 from bench import machine
 from bench.gate_arms import PLANTS, collect, pools
+from bench.gate_derived import derive
 from pipeline.errors import GristmillError
 from pipeline.evaluate.bounds import share_bounds
 from pipeline.evaluate.comparison import Pairing, RunComparison, Side
@@ -39,7 +42,7 @@ ROOT = Path(__file__).parent.parent
 ENGINE = ROOT / "serve_configs" / "cpu_embedded.yaml"
 SEED = 9_000
 SIZES = (50, 200)
-DRAWN = (50, 100, 200)
+DRAWN = (50, 100, 200, 400, 800)
 SHARES = (1.0, 0.3)
 STOP = 0.98
 """Power from which no more documents are tried."""
@@ -149,7 +152,7 @@ def study(
     for plant in (one for one in plants if one in found):
         for share in shares:
             steps: dict[str, Any] = {}
-            for size in sizes:
+            for size in (one for one in sizes if one <= len(found[plant])):
                 steps[str(size)] = planted(found, plant, share, size, rounds)
                 if steps[str(size)]["power"] >= STOP:
                     break
@@ -174,7 +177,7 @@ def described(found: Pools) -> dict[str, Any]:
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.gate", description=__doc__)
-    parser.add_argument("part", choices=("collect", "none", "planted"))
+    parser.add_argument("part", choices=("collect", "derive", "none", "planted"))
     parser.add_argument("--work", type=Path, required=True, help="folder of the arms' outcomes; a part run goes on")
     parser.add_argument("--engine", type=Path, default=ENGINE)
     parser.add_argument("--other", type=Path, help="engine of the arm `other model`, which is left out without it")
@@ -197,6 +200,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             engines = load_engine(asked.engine), load_engine(asked.other) if asked.other else None
             left = asyncio.run(collect(asked.work, engines, asked.documents, asked.seconds))
             print(f"still to run: {', '.join(left) or 'none'}")
+            return 0
+        if asked.part == "derive":
+            derive(asked.work, asked.documents)
             return 0
     except GristmillError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -20,7 +20,7 @@ from pipeline.engines import Engine, build
 from pipeline.evaluate.measured import Seen, seen_of
 from pipeline.flow import extract
 from pipeline.job import ExtractConfig
-from pipeline.records import Document
+from pipeline.records import Document, Outcome
 from pipeline.runtime.output.outcomes import from_bytes, outcome_of, to_bytes
 from pipeline.schema.plan import DecodingPlan, build_plan
 from pipeline.schema.registry import Example, document_schema
@@ -87,7 +87,9 @@ def plan_of(arm: Arm, shown: Sequence[Example], backend: str) -> DecodingPlan:
         "properties": {name: leaves[name] for name in order},
         "required": list(order),
         "additionalProperties": False,
-        "x-validations": [{"pointer": "/postcode", "rule": rule, "message": "a postcode holds a digit"}],
+        "x-validations": [
+            {"pointer": "/postcode", "rule": rule, "message": "a postcode holds a digit", "severity": "degrade"}
+        ],
     }
     schema = document_schema(body, NAME, instructions=arm.instructions)
     kept = tuple(
@@ -136,7 +138,7 @@ async def collect(folder: Path, engines: tuple[Any, Any], most: int, seconds: fl
                 if time.monotonic() - began > seconds:
                     break
                 arm = next(one for one in arms(_common(folder)) if one.name == name)
-                await _run(engine, arm, plan_of(arm, shown, backend), texts, _file(folder, name))
+                await _run(engine, arm, plan_of(arm, shown, backend), texts, folder)
                 print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
         finally:
             await engine.close()
@@ -148,20 +150,24 @@ def missing(folder: Path) -> list[str]:
     return [arm.name for arm in arms("") if not _file(folder, arm.name).exists()]
 
 
-async def _run(engine: Engine, arm: Arm, plan: DecodingPlan, texts: Sequence[Document], path: Path) -> None:
+async def _run(engine: Engine, arm: Arm, plan: DecodingPlan, texts: Sequence[Document], folder: Path) -> None:
     config = ExtractConfig.model_validate(
         {"sampling": {**arm.sampling, "seed": arm.seed}, "retry": {"max_attempts": 1}, "policy": {"ground": "observe"}}
     )
     room = asyncio.Semaphore(64)
 
-    async def one(document: Document) -> bytes:
+    async def one(document: Document) -> Outcome:
         async with room:
-            return to_bytes(await extract(document, plan, engine, config))
+            return await extract(document, plan, engine, config)
 
-    lines = await asyncio.gather(*map(one, texts))
-    made = path.with_suffix(".part")
-    made.write_bytes(b"".join(line + b"\n" for line in lines))
-    os.replace(made, path)
+    save(folder, arm.name, await asyncio.gather(*map(one, texts)))
+
+
+def save(folder: Path, name: str, outcomes: Sequence[Outcome]) -> None:
+    """Write the outcomes of an arm: all of them or none."""
+    made = _file(folder, name).with_suffix(".part")
+    made.write_bytes(b"".join(to_bytes(one) + b"\n" for one in outcomes))
+    os.replace(made, _file(folder, name))
 
 
 def pools(folder: Path) -> dict[str, dict[str, Seen]]:

@@ -16,12 +16,17 @@ from pipeline import (
     commands_differential,
     commands_drift,
     commands_evaluate,
+    commands_in_force,
+    commands_inject,
     commands_models,
     commands_plan,
     commands_probe,
     commands_render,
     commands_replay,
     commands_report,
+    commands_review,
+    commands_review_export,
+    commands_review_freeze,
     commands_run,
     commands_submit,
     commands_submitted,
@@ -75,6 +80,14 @@ app.command("check")(commands.run)
 app.command("plan")(commands_plan.run)
 app.command("replay")(commands_replay.run)
 app.command("probe")(commands_probe.run)
+review = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
+review.command("export")(commands_review_export.run)
+review.command("import")(commands_review.import_)
+review.command("freeze")(commands_review_freeze.run)
+review.command("check")(commands_review.check)
+app.add_typer(review, name="review", help="Have a person correct records; freeze documents and replay them.")
+app.command("inject")(commands_inject.run)
+app.command("in-force")(commands_in_force.run)
 app.command("report")(commands_report.run)
 app.command("canary")(commands_canary.run)
 app.command("render")(commands_render.run)

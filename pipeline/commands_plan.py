@@ -35,7 +35,10 @@ PromptRate = Annotated[
 Price = Annotated[float | None, typer.Option("--price-per-gpu-hour", help="In any currency; costs are in the same.")]
 Deadline = Annotated[float | None, typer.Option(help="Hours in which the job has to end.", metavar="HOURS")]
 Reserve = Annotated[float, typer.Option(help="More work than expected that the engines for a deadline can do.")]
-StartMinutes = Annotated[float, typer.Option("--start-minutes", help="What an engine takes to start.")]
+StartMinutes = Annotated[
+    float | None,
+    typer.Option("--start-minutes", help="What an engine takes to start.", show_default="as the run measured it, or 0"),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout; docs/plan.md lists its keys.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit 9 where something should be looked at.")]
 
@@ -53,7 +56,7 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     price_per_gpu_hour: Price = None,
     deadline: Deadline = None,
     reserve: Reserve = 0.25,
-    start: StartMinutes = 0.0,
+    start: StartMinutes = None,
     as_json: AsJson = False,
     strict: Strict = False,
 ) -> None:

@@ -49,7 +49,7 @@ def run(
     from pipeline.jobfile import load_engine
 
     config = load_engine(engine_path)
-    rows = asyncio.run(_rows(config, _plan(config, root, schema), trials))
+    rows = asyncio.run(_rows(config, plan_for(config, root, schema), trials))
     if as_json:
         typer.echo(json.dumps([dataclasses.asdict(row) for row in rows], indent=1, ensure_ascii=True))
     else:
@@ -58,7 +58,7 @@ def run(
     raise typer.Exit(VIOLATED if strict and any(row.violations and not row.left for row in rows) else 0)
 
 
-def _plan(config: EngineConfig, root: str, schema: str) -> DecodingPlan:
+def plan_for(config: EngineConfig, root: str, schema: str) -> DecodingPlan:
     """The plan of a schema for this engine.
 
     Raises:

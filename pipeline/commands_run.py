@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +14,7 @@ from rich.console import Console
 
 from pipeline import commands_report
 from pipeline.errors import Terminated
+from pipeline.job import JobConfig
 from pipeline.observe.visible import console_on, visible, visible_id
 from pipeline.records import Manifest
 
@@ -32,6 +33,18 @@ MetricsPort = Annotated[
     str | None, typer.Option(help="Serve /metrics there while it runs; 0 takes a free port.", metavar="[HOST:]PORT")
 ]
 
+Slot = Annotated[str | None, typer.Option(help="In place of the job's `slot`, such as a date: another is another run.")]
+Overlap = Annotated[
+    str | None,
+    typer.Option(
+        help="If another run of this job is under way: refuse, queue (wait for its end) or allow.",
+        show_default="refuse with `input.since`, else allow",
+    ),
+]
+
+Candidate = Annotated[bool, typer.Option("--canary/--no-canary", help="Try the job's candidate afterwards.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Show the log of Ray's workers and of vLLM.")]
+
 INTERRUPTED = 130
 TERMINATED = 143
 LOG_WIDTH = 120
@@ -42,48 +55,68 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     record: Record = None,
     fresh: Fresh = False,
     again: Again = None,
+    slot: Slot = None,
+    overlap: Overlap = None,
     metrics_port: MetricsPort = None,
-    canary: Annotated[bool, typer.Option("--canary/--no-canary", help="Try the job's candidate afterwards.")] = True,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Show the log of Ray's workers and of vLLM.")] = False,
+    canary: Candidate = True,
+    verbose: Verbose = False,
 ) -> None:
     """Run a job: read, extract, write Parquet, commit.
 
     The same command on the same input **resumes** an interrupted run and **does nothing** after a finished one. What
     is committed stands in `<output>/run=<id>/manifest.json`; trust only files that it names. `report.html` lies beside.
 
-    The candidate of the job's `canary` is tried afterwards; it changes neither the run nor the exit code.
-
     Ctrl-C and SIGTERM let what is in flight finish for a while (`safety.drain_seconds`) and save it; a second one ends
-    at once.
+    at once. The candidate of the job's `canary` is tried afterwards; it changes neither the run nor the exit code.
 
     Exit codes: 0 committed, 2 job file, 3 input, 4 schema, 5 engine, 6 output, 7 run changed, 8 memory, 9 another
-    driver is at the run, 10 stopped by `stop_if`, 11 stalled, 130 interrupted, 143 terminated.
+    driver is at the run or the job, 10 stopped by `stop_if`, 11 stalled, 130 interrupted, 143 terminated.
     """
-    from pipeline import commands_canary, flow
+    from pipeline import commands_canary
     from pipeline.jobfile import load_job
-    from pipeline.observe.metrics.server import serving
+    from pipeline.runtime.since import AGAIN
 
-    _check(again)
     _log(everything=verbose)
-    console, job = screen(), load_job(job_path)
+    again = [one_of(word, AGAIN, "--again") for word in again or ()]
+    console, job = screen(), load_job(job_path, slot)
     watcher = Watcher(console)
     signal.signal(signal.SIGTERM, terminate)
     try:
-        with serving(metrics_port, watcher.say) as watcher.metrics, watcher.reporter.live():
-            manifest = flow.run(job, watcher.noted(job.output), record=record, fresh=fresh, again=again or ())
-        watcher.finish(manifest)
+        manifest = _watched(job, watcher, overlap, metrics_port, record=record, fresh=fresh, again=again)
         if canary and job.canary is not None:
             commands_canary.after_run(console, job, manifest.run_id, metrics_port)
     except KeyboardInterrupt as signalled:
-        command = _command(job_path, record, again, metrics_port, canary=canary)
+        options = {"--record": record, "--slot": slot, "--overlap": overlap, "--metrics-port": metrics_port}
+        command = _command(job_path, options, again, canary=canary)
         raise typer.Exit(interrupted(console, command, job.output, signalled)) from None
 
 
-def _check(again: Sequence[str] | None) -> None:
-    from pipeline.runtime.since import AGAIN
+def _watched(job: JobConfig, watcher: Watcher, overlap: str | None, metrics: str | None, **options: Any) -> Manifest:
+    """Run the job when its turn is, and say what became of it."""
+    from pipeline import flow
+    from pipeline.observe.metrics.server import serving
+    from pipeline.runtime.overlap import OVERLAPS, alone, usual
 
-    if unknown := set(again or ()) - set(AGAIN):
-        raise typer.BadParameter(f"{visible(min(unknown))} is not one of {', '.join(AGAIN)}", param_hint="--again")
+    how = one_of(overlap, OVERLAPS, "--overlap") if overlap else usual(job)
+    with (
+        alone(job, how, watcher.say) as ended_if_lost,
+        serving(metrics, watcher.say) as watcher.metrics,
+        watcher.reporter.live(),
+    ):
+        manifest = flow.run(job, ended_if_lost(watcher.noted(job.output)), **options)
+    watcher.finish(manifest)
+    return manifest
+
+
+def one_of(word: str, words: Sequence[str], option: str) -> str:
+    """The word, if it is one that an option takes.
+
+    Raises:
+        BadParameter: it is not.
+    """
+    if word not in words:
+        raise typer.BadParameter(f"{visible(word)} is not one of {', '.join(words)}", param_hint=option)
+    return word
 
 
 def _log(*, everything: bool) -> None:
@@ -92,13 +125,11 @@ def _log(*, everything: bool) -> None:
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "INFO")
 
 
-def _command(
-    job_path: Path, record: str | None, again: Sequence[str] | None, metrics: str | None, *, canary: bool
-) -> str:
+def _command(job_path: Path, options: Mapping[str, str | None], again: Sequence[str], *, canary: bool) -> str:
     """What was typed, without --fresh: that would begin anew."""
     flags = [] if canary else ["--no-canary"]
-    flags += [*(["--record", record] if record else []), *(["--metrics-port", metrics] if metrics else [])]
-    flags += [word for one in again or () for word in ("--again", one)]
+    flags += [word for name, value in options.items() if value is not None for word in (name, value)]
+    flags += [word for one in again for word in ("--again", one)]
     return shlex.join(["gristmill", "run", str(job_path), *flags])
 
 
@@ -150,6 +181,8 @@ class Watcher:
             self._planned(value)
         elif event == "scanned":
             self._scanned(value)
+        elif event == "asking":
+            self.reporter.asking(value)
         elif event == "numbers":
             self.metrics.show(value)
         elif event == "warned":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 from rich.console import Console
 
-from pipeline.commands_run import INTERRUPTED, screen
+from pipeline.commands_run import INTERRUPTED, one_of, screen
 from pipeline.errors import NotReachedError
 from pipeline.observe.visible import visible
 
@@ -39,6 +39,7 @@ Env = Annotated[
 Command = Annotated[str, typer.Option(help="How the cluster calls gristmill.")]
 Again = Annotated[list[str] | None, typer.Option(help="For `gristmill run --again`.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="For `gristmill run --fresh`.")]
+Slot = Annotated[str | None, typer.Option(help="For `gristmill run --slot`.")]
 Overlap = Annotated[
     str, typer.Option(help="If another run of this job is under way: refuse, queue (wait for its end) or allow.")
 ]
@@ -60,6 +61,7 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     command: Command = "gristmill",
     again: Again = None,
     fresh: Fresh = False,
+    slot: Slot = None,
     overlap: Overlap = "refuse",
     id_by: IdBy = "auto",
     follow: Follow = True,
@@ -77,10 +79,10 @@ def run(  # noqa: PLR0913  # the options of a command are its parameters
     from pipeline.runtime.submission import plain, prepare, sending
     from pipeline.runtime.submission.ray_jobs import RayJobs, address_of
 
-    _one_of(overlap, get_args(sending.Overlap), "--overlap")
-    _one_of(id_by, get_args(prepare.By), "--id-by")
-    parts = {"excludes": tuple(exclude or ()), "env": tuple(env or ()), "again": tuple(again or ())}
-    options = prepare.Options(working_dir, command=command, fresh=fresh, by=id_by, **parts)  # type: ignore[arg-type]
+    one_of(overlap, get_args(sending.Overlap), "--overlap")
+    one_of(id_by, get_args(prepare.By), "--id-by")
+    run = prepare.RunOptions(tuple(again or ()), fresh, slot, None if overlap == "refuse" else overlap)
+    options = prepare.Options(working_dir, tuple(exclude or ()), tuple(env or ()), command, run, id_by)  # type: ignore[arg-type]
     console, prepared = screen(), prepare.prepare(job_path, options)
     if _is_done(console, prepared):
         return
@@ -148,8 +150,3 @@ def _write(text: str) -> None:
     """Text of a log, which a document may have found its way into."""
     sys.stdout.write(visible(text.replace("\r\n", "\n").replace("\r", "\n")))
     sys.stdout.flush()
-
-
-def _one_of(word: str, words: tuple[str, ...], option: str) -> None:
-    if word not in words:
-        raise typer.BadParameter(f"{visible(word)} is not one of {', '.join(words)}", param_hint=option)

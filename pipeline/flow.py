@@ -55,8 +55,8 @@ from pipeline.steps.validate import validate
 
 Observer = Callable[[str, object], None]
 """Called with what happens: ("compared", Source), then ("done", where the run lies), if nothing is to do, or ("opened",
-Run), ("planned", Plans), ("scanned", InputScan), ("progress", Tally), ("numbers", Numbers); ("warned", words) at any
-time."""
+Run), ("planned", Plans), ("scanned", InputScan), ("asking", since how many seconds), ("progress", Tally), ("numbers",
+Numbers); ("warned", words) at any time."""
 
 Trace = Callable[[str, object], None]
 """Called by `extract` with each step's name and what it made."""
@@ -216,9 +216,7 @@ def _run(job: JobConfig, observe: Told, record: str | None, fresh: bool, choose:
         return _finish(this_run, found, source, setup, lease, observe)
 
 
-def _finish(
-    this_run: Run, found: InputScan, source: Source, setup: Setup, lease: Beating, observe: Observer
-) -> Manifest:
+def _finish(this_run: Run, found: InputScan, source: Source, setup: Setup, lease: Beating, observe: Told) -> Manifest:
     """Bring every unit to its commit record, and all of them to the manifest."""
     done = this_run.committed_units()
     left = [unit for unit in found.units if unit.id not in done]
@@ -230,7 +228,8 @@ def _finish(
     schemas = {name: plan.schema_digest for name, plan in setup.plans.items()}
     told = source.finish(this_run)
     lease.check()
-    return this_run.commit(found, schemas, told, lambda: source.check(this_run), setup.speeds)
+    clock = observe.clock() if this_run.begun else {}  # of one that went on, nobody can tell work from pauses
+    return this_run.commit(found, schemas, told, lambda: source.check(this_run), setup.speeds, clock)
 
 
 def _nothing_to_do(where: str, manifest: Manifest, observe: Observer, record: str | None) -> Manifest:

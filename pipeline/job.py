@@ -102,7 +102,7 @@ class PolicyConfig(Strict):
 class Fault(Strict):
     """One failure that the `sampler` shows on a share of the documents, picked by seed and prompt."""
 
-    kind: Literal["truncate", "abort", "stall", "loop", "empty", "prose", "die", "stick"]
+    kind: Literal["truncate", "abort", "stall", "loop", "empty", "prose", "late_mask", "die", "stick"]
     share: float = Field(ge=0, le=1)
     seconds: float = Field(0.0, ge=0)
     attempts: int | None = Field(None, ge=1)

@@ -30,9 +30,9 @@ _PATH_OF = {"recorded": "recording", "http": "tokenizer"}
 _VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 
 
-def load_job(path: str | Path) -> JobConfig:
+def load_job(path: str | Path, slot: str | None = None) -> JobConfig:
     """Read and check a job file; its `engine` and each of its `engines` may be an inline mapping or the path of an
-    engine config.
+    engine config. A `slot` that is given stands in place of the file's.
 
     Raises:
         JobFileError: the file is missing, is not YAML, or has a wrong, repeated or unknown key (the nearest is named).
@@ -40,10 +40,11 @@ def load_job(path: str | Path) -> JobConfig:
     path = Path(path)
     job = read_work(read_yaml(path), path.parent, JobConfig, str(path))
     where = job.input.model_copy(update={"path": _relative_to(path.parent, job.input.path)})
-    canary = job.canary
-    if canary is not None and canary.schemas is not None:
-        canary = canary.model_copy(update={"schemas": _relative_to(path.parent, canary.schemas)})
-    return job.model_copy(update={"input": where, "output": _relative_to(path.parent, job.output), "canary": canary})
+    update: dict[str, Any] = {"input": where, "output": _relative_to(path.parent, job.output)}
+    if job.canary is not None and job.canary.schemas is not None:
+        schemas = _relative_to(path.parent, job.canary.schemas)
+        update["canary"] = job.canary.model_copy(update={"schemas": schemas})
+    return job.model_copy(update=update if slot is None else {**update, "slot": slot})
 
 
 def load_yaml(path: str | Path, model: type[Model]) -> Model:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,8 +19,8 @@ from pipeline.engines.grammar import backend_of
 from pipeline.engines.kept import KeptEngine
 from pipeline.engines.several import build_all
 from pipeline.errors import EngineError, GristmillError, InputError, SchemaError
-from pipeline.flow import extract
-from pipeline.job import EMBEDDED_MODEL, JobConfig, RecordedConfig
+from pipeline.flow import Trace, extract
+from pipeline.job import EMBEDDED_MODEL, JobConfig, RecordedConfig, WorkConfig
 from pipeline.jobfile import load_job
 from pipeline.observe.traced import Traced
 from pipeline.records import Completion, JsonValue, Outcome, Prompt, Sampling
@@ -35,6 +35,9 @@ from pipeline.steps.route import worth_asking
 from pipeline.steps.rules import NO_LOOKUPS, Lookups
 
 Which = Literal["main", "recorded"]
+
+_UNASKED: dict[str, Any] = {"lookups": ()}
+"""No plan depends on lookups; one of another schema of the job would be refused where only one is loaded."""
 
 
 class Asking:
@@ -106,15 +109,13 @@ def _plan(job: JobConfig, recalled: Recalled, which: Which, notes: list[str]) ->
     name = recalled.document.schema
     if not name:
         return NO_PLAN
-    untried = [_without_model(job, backend) for backend in ("xgrammar", "guidance")]
     used = {attempt["plan_digest"] for attempt in recalled.row["attempts"]}
     try:
         if which == "recorded" or isinstance(job.engine, RecordedConfig):
-            for each in untried:
-                plan = plans_of(each, [name]).by_name[name]
-                if plan.digest in used:
-                    return plan
-        return plans_of(job, [name]).by_name[name]
+            plan = kept_plan(job, name, used)
+            if plan.digest in used:
+                return plan
+        return plans_of(job.model_copy(update=_UNASKED), [name]).by_name[name]
     except SchemaError as error:
         notes.append(f"the schema is refused: {error}")
         return refused_plan(name, recalled.row["schema_digest"] or "", error.message)
@@ -122,25 +123,42 @@ def _plan(job: JobConfig, recalled: Recalled, which: Which, notes: list[str]) ->
         if which == "main":
             raise
         notes.append(f"the schema is taken as decodable, untried: {error}")
-        return plans_of(untried[0], [name]).by_name[name]
+        return kept_plan(job, name, used)
 
 
-def _without_model(job: JobConfig, backend: str) -> JobConfig:
-    """The job with an engine that needs no model, whose plans are those of one back end."""
+def kept_plan(job: WorkConfig, name: str, used: Set[str]) -> DecodingPlan:
+    """The plan of a schema for which no model has to be there: that of the back end whose digest is among `used`, those
+    that answers were given under; of the first back end if neither is.
+
+    Raises:
+        SchemaError: the schema cannot be used.
+    """
     compact = job.engine.compact_json
-    engine = {"engine": "recorded", "recording": os.devnull, "backend": backend, "compact_json": compact}
-    return job.model_copy(update={"engine": RecordedConfig.model_validate(engine)})
+    made = []
+    for backend in ("xgrammar", "guidance"):
+        engine = {"engine": "recorded", "recording": os.devnull, "backend": backend, "compact_json": compact}
+        without = job.model_copy(update={"engine": RecordedConfig.model_validate(engine), **_UNASKED})
+        made.append(plans_of(without, [name]).by_name[name])
+        if made[-1].digest in used:
+            return made[-1]
+    return made[0]
+
+
+async def play_kept(
+    job: WorkConfig, recalled: Recalled, plan: DecodingPlan, lookups: Lookups, trace: Trace = lambda _name, _made: None
+) -> Outcome:
+    """What comes of the answers that a row kept, by this version and this job; nobody is waited for."""
+    engine = KeptEngine(recalled.row["attempts"], recalled.row["problems"])
+    job = job.model_copy(update={"retry": job.retry.model_copy(update={"backoff_seconds": 0.0})})
+    return await extract(recalled.document, plan, engine, job, lookups=lookups, trace=trace)
 
 
 async def _play(
     job: JobConfig, recalled: Recalled, plan: DecodingPlan, lookups: Lookups, which: Which, shown: Traced
 ) -> Outcome:
-    row, asked = recalled.row, not plan.refused and worth_asking(recalled.document)
-    engine: Engine = KeptEngine(row["attempts"], row["problems"])
-    if which == "recorded":  # nobody is to be waited for
-        job = job.model_copy(update={"retry": job.retry.model_copy(update={"backoff_seconds": 0.0})})
-    elif asked:
-        engine = Asking(build_all(job, plan.backend))
+    if which == "recorded" or plan.refused or not worth_asking(recalled.document):
+        return await play_kept(job, recalled, plan, lookups, shown)
+    engine = Asking(build_all(job, plan.backend))
     try:
         await engine.start([plan])
         return await extract(recalled.document, plan, engine, job, lookups=lookups, trace=shown)

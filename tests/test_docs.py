@@ -19,7 +19,7 @@ from pipeline.steps.prompt import system_prompt
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [
-    ROOT / name for name in ("README.md", "ARCHITECTURE.md", "DECISIONS.md", "CONTRIBUTING.md", "CHANGELOG.md")
+    ROOT / f"{name}.md" for name in ("README", "ARCHITECTURE", "DECISIONS", "CONTRIBUTING", "CHANGELOG", "SECURITY")
 ]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -56,16 +56,19 @@ COMMANDS = (
     "differential",
     "models",
     "evaluate",
+    "review",
+    "inject",
     "render",
     "report",
     "submit",
     "status",
     "cancel",
     "engines",
+    "in-force",
 )
 
 
-GUIDES = [ROOT / "docs" / name for name in ("submit.md", "cluster.md", "operations.md", "canary.md")]
+GUIDES = [ROOT / "docs" / name for name in ("submit.md", "cluster.md", "operations.md", "canary.md", "in-force.md")]
 SHOWN = "\n".join([README, *(path.read_text(encoding="utf-8") for path in GUIDES)])
 
 

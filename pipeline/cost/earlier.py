@@ -40,8 +40,9 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """A committed run of at most `engines` engines. `seconds` are from its begin to its commit, 0 if it does not say.
-    `differs` names what of the job is no longer as it was."""
+    """A committed run of at most `engines` engines. `seconds` are from its begin to its commit, 0 if it does not say;
+    `start_seconds` are those of them before the first document was put before an engine, and all else that is no
+    work, None if nobody knows. `differs` names what of the job is no longer as it was."""
 
     where: str
     run_id: str
@@ -49,23 +50,25 @@ class Earlier:
     output_tokens: int
     engines: int
     seconds: float
+    start_seconds: float | None
     differs: tuple[str, ...]
 
-    def tokens_per_second(self, start_seconds: float) -> Estimate:
-        """Output tokens of one engine in a second of the run, without what an engine takes to start. If nobody says
-        what that is, it is assumed to be nothing, and the rate comes out too low.
+    def tokens_per_second(self, start_seconds: float | None) -> Estimate:
+        """Output tokens of one engine in a second of the run, without its start: measured, or else as given here. If
+        nobody says what that took, it is assumed to be nothing, and the rate comes out too low.
 
         Raises:
             JobFileError: there was no such second, or no such token.
         """
-        seconds = self.seconds - start_seconds
+        start = self.start_seconds if self.start_seconds is not None else start_seconds
+        seconds = self.seconds - (start or 0.0)
         if seconds <= 0 or not self.output_tokens:
             raise JobFileError(
                 f"{self.where} does not say how fast an engine is: {self.output_tokens} output tokens in "
-                f"{self.seconds:.0f} s, of which {start_seconds:.0f} s are for the start (--start-minutes). "
+                f"{self.seconds:.0f} s, of which {start or 0.0:.0f} s are for the start (--start-minutes). "
                 "Give --tokens-per-second."
             )
-        return point(self.output_tokens / seconds / self.engines, "measured" if start_seconds else "assumed")
+        return point(self.output_tokens / seconds / self.engines, "assumed" if start is None else "measured")
 
 
 def engines_of(job: JobConfig) -> int:
@@ -90,14 +93,15 @@ def earlier(path: str, job: JobConfig, plans: Mapping[str, DecodingPlan], lookup
             "nothing about these. Name a run of this job."
         )
     made_by, _ = recorded_job(store)
-    tallies = _tallies(store)
+    tallies, (seconds, start) = _tallies(store), _times(manifest)
     return Earlier(
         where=store.where,
         run_id=manifest.run_id,
         schemas={name: _measured(group, made_by.retry.max_attempts) for name, group in tallies.items()},
         output_tokens=sum(tally.output_tokens for group in tallies.values() for tally in group),
         engines=engines_of(made_by),
-        seconds=_seconds(manifest),
+        seconds=seconds,
+        start_seconds=start,
         differs=_differs(store, job, plans, lookups),
     )
 
@@ -134,12 +138,16 @@ def _success(group: Sequence[Tally], asked: int, answers: int, most: int) -> Est
     return share_of(sum(tally.first_pass_semantic for tally in group), asked, "measured")
 
 
-def _seconds(manifest: Manifest) -> float:
+def _times(manifest: Manifest) -> tuple[float, float | None]:
+    """How long a run took, and how much of that was no work. A run that was interrupted has only two times of day."""
+    match manifest.totals.get("clock"):
+        case {"seconds": int() | float() as seconds, "asking_seconds": int() | float() as asking}:
+            return seconds, seconds - asking
     try:
         begun, ended = map(datetime.datetime.fromisoformat, (manifest.started, manifest.committed))
-        return (ended - begun).total_seconds()
+        return (ended - begun).total_seconds(), None
     except (ValueError, TypeError):  # no times, or only one of them with a zone: written by something else
-        return 0.0
+        return 0.0, None
 
 
 def _differs(store: Store, job: JobConfig, plans: Mapping[str, DecodingPlan], lookups: Digests) -> tuple[str, ...]:

@@ -11,7 +11,8 @@ from pipeline.errors import JobFileError
 class Given:
     """Options of `gristmill plan`. Rates are tokens per second of one engine that is fully used; `tokens_per_second`
     are output tokens, within which prompts are read unless `prompt_tokens_per_second` says how fast those are.
-    `success` is the chance that an answer needs no other one; `run` is a committed run of the job."""
+    `success` is the chance that an answer needs no other one; `run` is a committed run of the job. Without
+    `start_minutes` the start of engines is as the run measured it, or is left out."""
 
     run: str | None = None
     sample: int = 200
@@ -23,7 +24,7 @@ class Given:
     price_per_gpu_hour: float | None = None
     deadline_hours: float | None = None
     reserve: float = 0.25
-    start_minutes: float = 0.0
+    start_minutes: float | None = None
 
     def check(self) -> None:
         """Refuse what contradicts itself.
@@ -54,10 +55,18 @@ class Given:
                 "--prompt-tokens-per-second needs --tokens-per-second beside it: in what a run measured, prompts are "
                 "read already."
             )
-        if self.deadline_hours is not None and self.deadline_hours * 60 <= self.start_minutes:
+        self.check_start(self.start_minutes or 0.0)
+
+    def check_start(self, minutes: float) -> None:
+        """Refuse a start that leaves no time.
+
+        Raises:
+            JobFileError: engines start after the deadline.
+        """
+        if self.deadline_hours is not None and self.deadline_hours * 60 <= minutes:
             raise JobFileError(
-                f"--deadline ({self.deadline_hours:g} hours) leaves no time after --start-minutes "
-                f"({self.start_minutes:g})."
+                f"--deadline ({self.deadline_hours:g} hours) leaves no time after the start of engines "
+                f"({minutes:.3g} minutes, --start-minutes)."
             )
 
 

@@ -44,12 +44,9 @@ def notes(document: Document) -> Iterator[str]:
     if engine["max_attempts"] > 1:
         yield FEEDBACK
     if given["tokens_per_second"] is None and run is not None:
-        start = f"less {given['start_minutes']:g} minutes for the start of engines"
-        if not given["start_minutes"]:
-            start = "as if engines took no time to start, so hours are too many (--start-minutes)"
         yield (
             f"tokens per second are the output tokens of the run over {run['seconds']:.0f} s from its begin to its "
-            f"commit and at most {run['engines']} engines, {start}; its pauses and idle engines are in it"
+            f"commit and at most {run['engines']} engines, {_start(given, run)}; its pauses and idle engines are in it"
         )
     elif given["tokens_per_second"] is None:
         yield "no hours and no cost: give --tokens-per-second of one engine, or --run to measure them"
@@ -95,9 +92,12 @@ def _output(document: Document) -> Iterator[str]:
 
 
 def _time(document: Document) -> Iterator[str]:
-    given, engine = document["given"], document["engine"]
+    given, engine, run = document["given"], document["engine"], document["run"]
     if given["tokens_per_second"] is not None and given["prompt_tokens_per_second"] is None:
         yield "reading prompts is taken to be within --tokens-per-second: measure it with prompts as long as these"
+    if document["as_placed"] and given["start_minutes"] is None and run and run["start_seconds"] is not None:
+        start = f"{run['start_seconds'] / 60:.3g} minutes"
+        yield f"the hours have {start} of start, as measured in the run (--start-minutes)"
     if document["deadline"]:
         yield (
             f"engines for the deadline have a reserve of {given['reserve']:.0%} over the work, for the end of a job, "
@@ -108,6 +108,14 @@ def _time(document: Document) -> Iterator[str]:
     if (limit := engine["requests_per_minute"]) and document["as_placed"]:
         hours = document["tokens"]["requests"]["value"] / limit / 60 / engine["engines"]
         yield f"`requests_per_minute` alone makes it {hours:.1f} hours at least"
+
+
+def _start(given: Mapping[str, Any], run: Mapping[str, Any]) -> str:
+    if run["start_seconds"] is not None:
+        return f"less {run['start_seconds']:.0f} s for its start, as measured"
+    if given["start_minutes"] is not None:
+        return f"less {given['start_minutes']:g} minutes for the start of engines"
+    return "as if engines took no time to start, so hours are too many (--start-minutes)"
 
 
 def _look(code: str, words: str) -> dict[str, str]:

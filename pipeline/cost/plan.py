@@ -59,7 +59,8 @@ def cost_plan(job: JobConfig, given: Given, *, strict: bool = False) -> dict[str
     found = _found(job, given)
     total = together(list(found.tokens.values()))
     rate = _rate(given, found.run)
-    hours = hours_of(total, rate, all_gpus(job), given) if rate else None
+    start = _start_minutes(given, found.run)
+    hours = hours_of(total, rate, all_gpus(job), given, start / 60) if rate else None
     document = {
         "format": FORMAT,
         "gristmill": pipeline.__version__,
@@ -99,7 +100,21 @@ def _rate(given: Given, run: Earlier | None) -> Estimate | None:
     """Output tokens a second of one engine."""
     if given.tokens_per_second is not None:
         return point(given.tokens_per_second, "given")
-    return run.tokens_per_second(given.start_minutes * 60) if run else None
+    start = None if given.start_minutes is None else given.start_minutes * 60
+    return run.tokens_per_second(start) if run else None
+
+
+def _start_minutes(given: Given, run: Earlier | None) -> float:
+    """What passes before the engines work.
+
+    Raises:
+        JobFileError: it leaves no time before the deadline.
+    """
+    if given.start_minutes is not None:
+        return given.start_minutes
+    minutes = (run.start_seconds or 0.0) / 60 if run else 0.0
+    given.check_start(minutes)
+    return minutes
 
 
 def _engine(job: JobConfig) -> dict[str, Any]:
@@ -162,7 +177,8 @@ def _schema(found: Found, name: str) -> dict[str, Any]:
 def _run(run: Earlier | None) -> dict[str, Any] | None:
     if run is None:
         return None
-    about = {name: getattr(run, name) for name in ("where", "run_id", "output_tokens", "engines", "seconds")}
+    names = ("where", "run_id", "output_tokens", "engines", "seconds", "start_seconds")
+    about = {name: getattr(run, name) for name in names}
     documents = {name: one.documents for name, one in run.schemas.items()}
     return {**about, "documents": documents, "differs": list(run.differs)}
 

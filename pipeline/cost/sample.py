@@ -72,14 +72,15 @@ def sample(
         return {}
     counter = _Counter(job)
     return {
-        name: counter.counted(group, plans[name], _picked(group, most, f"{seed} {name}"))
+        name: counter.counted(group, plans[name], picked(group, most, f"{seed} {name}"))
         for name in names
         if (group := [unit for unit in units if unit.schema == name])
     }
 
 
-def _picked(group: Sequence[Unit], most: int, seed: str) -> dict[int, list[int]]:
-    """Rows by the place of their unit in the group, counted from the unit's first document."""
+def picked(group: Sequence[Unit], most: int, seed: str) -> dict[int, list[int]]:
+    """Rows of a group of units, picked by seed, `most` of them: by the place of their unit in the group, counted from
+    the unit's first document."""
     ends = list(accumulate(unit.rows for unit in group))
     rows: Sequence[int] = range(ends[-1])
     if len(rows) > most:

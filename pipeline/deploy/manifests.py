@@ -94,10 +94,16 @@ def _account(values: Values) -> Manifest:
 
 
 def _config_map(found: Deployment) -> Manifest:
+    """Helm, by which Terraform applies manifests, would take away the one of the rendering before; a run that began
+    under that one still mounts it in the pods that start later."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": found.config_map, "labels": labels_of(found.values)},
+        "metadata": {
+            "name": found.config_map,
+            "labels": labels_of(found.values),
+            "annotations": {"helm.sh/resource-policy": "keep"},
+        },
         "immutable": True,
         "data": {key_of(path): text for path, text in sorted(found.files.items())},
     }

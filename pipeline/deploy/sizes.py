@@ -3,6 +3,8 @@
     local, or a pool without GPUs     one pod, the head's, with room for all its engines
     actors, or a pool with GPUs       a head without work, pods of engines (as many as it may have), pods of CPU work
 
+A job's pods of engines are added when it asks for them: one that finds nothing to do, or is refused, takes no GPU.
+
 An engine over several GPUs has a pod of its own; with `pipeline_parallel` above 1, a pod for each stage.
 """
 
@@ -70,7 +72,7 @@ def _engines(work: JobConfig | AppConfig) -> tuple[int, int]:
     if isinstance(work, AppConfig):
         return work.pool.min_replicas, work.pool.max_replicas
     placement = work.placement
-    return (placement.actors,) * 2 if placement.kind == "local" else (placement.min_engines, placement.max_engines)
+    return (placement.actors,) * 2 if placement.kind == "local" else (0, placement.max_engines)
 
 
 def _is_spread(work: JobConfig | AppConfig, gpus: float) -> bool:

@@ -13,6 +13,7 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from pipeline.deploy.schedules import check_cron
 from pipeline.jobplacement import Strict
+from pipeline.runtime.since import AGAIN
 
 MAX_NAME, MAX_SCHEDULED_NAME = 47, 36
 """The longest names that KubeRay 1.7 takes for a RayJob or RayService, and for a RayCronJob."""
@@ -105,11 +106,17 @@ class Volume(Strict):
 
 
 class Schedule(Strict):
-    """When a job runs: five fields of cron, or a word such as `@daily`, in a time zone."""
+    """When a job runs: five fields of cron, or a word such as `@daily`, in a time zone.
+
+    `overlap`: what becomes of a run that is due while another one of the job is under way (`gristmill run --overlap`).
+    `slots`: each time is a slot of its own, so that a run over the same input as the last one does something.
+    """
 
     cron: str
     time_zone: str = "Etc/UTC"
     suspend: bool = False
+    overlap: Literal["refuse", "queue"] = "refuse"
+    slots: bool = False
 
     @field_validator("cron")
     @classmethod
@@ -151,9 +158,12 @@ class Values(Strict):
     """One deployment: a `job` (with a `schedule`: again and again), or a `service`, which is a Serve config. A job with
     placement `serve` names in `pool` the service that it runs on. Paths are relative to the file of values.
 
+    `again`, `fresh` and `slot` are those of `gristmill run`; `slot` stands in place of the job's own.
+
     `ray_token` is the Secret whose key `auth_token` opens the Ray cluster; null lets KubeRay make one for each cluster.
-    `retries` are new clusters for a job that failed; each resumes it. A job is given up when it has not begun after
-    `start_seconds`, or is not done after `deadline_seconds`.
+    `retries` are new clusters for a job that failed, or new pods that submit it to a pool; each resumes it. A job is
+    given up when it has not begun after `start_seconds`, or is not done after `deadline_seconds`; one on a pool goes on
+    there, and is followed again by the next pod.
     """
 
     name: Name
@@ -165,6 +175,9 @@ class Values(Strict):
     service: str | None = None
     pool: Name | None = None
     schedule: Schedule | None = None
+    again: tuple[str, ...] = ()
+    fresh: bool = False
+    slot: str | None = None
     identity: Identity = Identity()
     models: Models = Models()
     volumes: tuple[Volume, ...] = ()
@@ -202,12 +215,22 @@ class Values(Strict):
             raise ValueError(f"{found[0]}: rights to the object store come from `identity`, not from keys")
         return env
 
+    @field_validator("again")
+    @classmethod
+    def _is_known(cls, again: tuple[str, ...]) -> tuple[str, ...]:
+        if unknown := sorted(set(again) - set(AGAIN)):
+            raise ValueError(f"{unknown[0]} is not one of {', '.join(AGAIN)}")
+        return again
+
     @model_validator(mode="after")
     def _agrees(self) -> Values:
         if (self.job is None) == (self.service is None):
             raise ValueError("give exactly one of `job` and `service`")
-        if self.service is not None and (self.schedule is not None or self.pool is not None):
-            raise ValueError("`schedule` and `pool` are for a job")
+        of_a_job = (self.schedule, self.pool, self.slot, self.again or None, self.fresh or None)
+        if self.service is not None and any(one is not None for one in of_a_job):
+            raise ValueError("`schedule`, `pool`, `slot`, `again` and `fresh` are for a job")
+        if self.schedule is not None and self.schedule.slots and self.slot is not None:
+            raise ValueError("`slot` is one slot for all times, and `schedule.slots` one for each; give one of them")
         longest = MAX_SCHEDULED_NAME if self.schedule is not None else MAX_NAME
         if len(self.name) > longest:
             raise ValueError(f"name: at most {longest} characters, so that names made from it stay legal")

@@ -75,16 +75,16 @@ def load_deployment(path: str | Path) -> Deployment:
 
 
 def _job(values: Values, base: Path) -> Deployment:
-    job = load_job(base / str(values.job))
+    job = load_job(base / str(values.job), values.slot)
+    if values.again and job.input.since is None:
+        raise JobFileError("again: it speaks of incremental runs: write `since: last` under `input` of the job.")
     if (job.placement.kind == "serve") != (values.pool is not None):
         raise JobFileError(
             "`pool` names the RayService of a job with `placement.kind: serve`, and of no other job. "
             f"This job's kind is {job.placement.kind}."
         )
-    if values.pool is not None and values.ray_token is None:
-        raise JobFileError(
-            "ray_token: a job on a pool needs the Secret that opens the pool's cluster; name the same one in both."
-        )
+    if values.pool is not None:
+        _check_on_pool(values)
     names = [job.input.schema_name] if job.input.schema_name else available(job.schemas)
     written = {**_written(job), "schemas": "schemas"}
     files = _schemas(job.schemas, names)
@@ -92,6 +92,22 @@ def _job(values: Values, base: Path) -> Deployment:
         written["canary"] = {**written["canary"], "schemas": "candidate"}
         files |= _schemas(job.canary.schemas, names, "candidate")
     return Deployment(values, job, {JOB_FILE: _dump(written), **files})
+
+
+def _check_on_pool(values: Values) -> None:
+    if values.ray_token is None:
+        raise JobFileError(
+            "ray_token: a job on a pool needs the Secret that opens the pool's cluster; name the same one in both."
+        )
+    if values.secret_env:
+        raise JobFileError(
+            "secret_env: a job on a pool runs in the pods of its service. Name its Secrets in the values of that one."
+        )
+    if values.schedule is not None and values.schedule.overlap == "queue":
+        raise JobFileError(
+            "schedule.overlap: `queue` is for a job with a cluster of its own. Of one on a pool, Kubernetes begins "
+            "none before the last has ended; what is due meanwhile is left out, and made up for by `input.since: last`."
+        )
 
 
 def _service(values: Values, base: Path) -> Deployment:
@@ -139,7 +155,7 @@ def _check_secrets(found: Deployment) -> None:
         for name in getattr(engine, "environment", {}):
             if SECRET.search(name) or CREDENTIALS.fullmatch(name):
                 raise JobFileError(f"engine.environment: put {name} into a Secret and name that in `secret_env`.")
-        if (wanted := getattr(engine, "api_key_env", None)) and wanted not in given:
+        if (wanted := getattr(engine, "api_key_env", None)) and wanted not in given and not found.values.pool:
             raise JobFileError(f"secret_env: the engine's `api_key_env` asks for {wanted}; name its Secret.")
     if isinstance(found.work, AppConfig) and not found.work.online.open and found.work.online.token_env not in given:
         raise JobFileError(

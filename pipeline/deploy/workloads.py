@@ -1,4 +1,8 @@
-"""What runs: RayJob, RayCronJob, RayService, and the Job or CronJob that submits to the pool of a RayService."""
+"""What runs: RayJob, RayCronJob, RayService, and the Job or CronJob that submits to the pool of a RayService.
+
+Kubernetes' own Job looks at exit codes, so that what cannot succeed is not tried again. KubeRay's does not: it tries
+every job that failed again, with a cluster of its own, as often as `retries` says.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,18 @@ from pipeline.deploy.pods import SERVE_PORT, autoscaler, labels_of, plain_pod, r
 from pipeline.deploy.sizes import Group, cluster_of
 from pipeline.deploy.values import Schedule, Values
 from pipeline.deploy.work import JOB_FILE, MOUNT, Deployment
+from pipeline.errors import InputError, JobFileError, SchemaError, StoppedError
 
 Body = dict[str, Any]
 
 OBJECT_STORE_BYTES = 1 << 30
 """Ray's object store: no document goes through it, and by default it would take 30 % of a pod's memory."""
+
+SLOT = "GRISTMILL_SLOT"
+"""The variable of a submitter in which a time of a schedule has its name."""
+
+FINAL = (JobFileError, InputError, SchemaError, StoppedError)
+"""What the next pod would find in the same way."""
 
 _SUBMITTER = {
     "limits": {"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Gi"},
@@ -25,10 +36,10 @@ _SUBMITTER = {
 def ray_job(found: Deployment, ray_version: str) -> Body:
     """A RayJob with a cluster of its own, or a RayCronJob that makes one at its times."""
     values = found.values
-    home = [{"name": "HOME", "value": "/scratch"}]
-    submitter = {"name": "ray-job-submitter", "env": home, "resources": _SUBMITTER}  # KubeRay adds the command
+    # KubeRay adds the command, in which a shell of this pod reads the entrypoint first.
+    submitter = {"name": "ray-job-submitter", "env": _submitter_env(values), "resources": _SUBMITTER}
     spec = {
-        "entrypoint": f"gristmill run {MOUNT}/{JOB_FILE}",
+        "entrypoint": " ".join(["gristmill", "run", f"{MOUNT}/{JOB_FILE}", *_run_words(values)]),
         "submissionMode": "K8sJobMode",
         "backoffLimit": values.retries,
         "preRunningDeadlineSeconds": values.start_seconds,
@@ -66,23 +77,26 @@ def pool_job(found: Deployment, pool: str) -> Body:
     RayJob would have to name it; the name of its head's service stays."""
     values = found.values
     # The driver runs in the pool's head, which does not have this job's files: they go there as its working directory.
-    command = (
-        f"set -e; mkdir /tmp/job; cp -RL {MOUNT}/* /tmp/job; "
-        f"exec ray job submit --address http://{pool}-head-svc:8265 --working-dir /tmp/job -- gristmill run {JOB_FILE}"
-    )
+    # The id is that of the job, whatever its input holds: a pod after one that was lost follows what runs already.
+    submit = ["exec gristmill submit", f"/tmp/job/{JOB_FILE}", "--working-dir /tmp/job --id-by job"]
+    submit += [f"--address http://{pool}-head-svc:8265", *(f"--env {name}" for name in values.env), *_words(values)]
     token = {"name": values.ray_token, "key": "auth_token"}
     container = {
         "name": "submitter",
-        "command": ["/bin/bash", "-c", command],
+        "command": ["/bin/bash", "-c", f"set -e; mkdir /tmp/job; cp -RL {MOUNT}/* /tmp/job; {' '.join(submit)}"],
         "env": [
-            {"name": "HOME", "value": "/scratch"},
+            *_submitter_env(values),
             {"name": "RAY_AUTH_MODE", "value": "token"},
             {"name": "RAY_AUTH_TOKEN", "valueFrom": {"secretKeyRef": token}},
+            *({"name": name, "value": value} for name, value in values.env.items()),
         ],
         "resources": _SUBMITTER,
     }
+    final = sorted(kind.exit_code for kind in FINAL)
+    rule = {"onExitCodes": {"containerName": "submitter", "operator": "In", "values": final}, "action": "FailJob"}
     job = {
         "backoffLimit": values.retries,
+        "podFailurePolicy": {"rules": [rule]},
         **({} if values.deadline_seconds is None else {"activeDeadlineSeconds": values.deadline_seconds}),
         "ttlSecondsAfterFinished": values.keep.job_seconds,
         "template": plain_pod(found, "submitter", container),
@@ -123,6 +137,25 @@ def ray_cluster(found: Deployment, ray_version: str) -> Body:
             for group in cluster.groups
         ],
     }
+
+
+def _words(values: Values) -> list[str]:
+    """Options of `gristmill run`, which `gristmill submit` takes as well. The job's file holds a fixed slot."""
+    words = [*(["--fresh"] if values.fresh else []), *(f"--again {one}" for one in values.again)]
+    return [*words, f'--slot "${SLOT}"'] if values.schedule is not None and values.schedule.slots else words
+
+
+def _run_words(values: Values) -> list[str]:
+    """Those of `gristmill run` on a cluster of its own, where nothing else keeps two times of a schedule apart."""
+    return [*([] if values.schedule is None else [f"--overlap {values.schedule.overlap}"]), *_words(values)]
+
+
+def _submitter_env(values: Values) -> list[Body]:
+    """Of a pod that submits. Kubernetes names the pod's Job by the time of the schedule, and by the same name in each
+    further attempt."""
+    job = {"fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-name']"}}
+    slot = values.schedule is not None and values.schedule.slots
+    return [{"name": "HOME", "value": "/scratch"}, *([{"name": SLOT, "valueFrom": job}] if slot else [])]
 
 
 def _start(group: Group) -> dict[str, str]:

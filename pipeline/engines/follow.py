@@ -11,6 +11,8 @@ from pipeline.engines.chat import ChatTokenizer
 from pipeline.engines.grammar import Backend, Grammar, Matcher
 from pipeline.engines.models import resolve, vocabulary_size
 from pipeline.engines.vocabulary import Vocabulary
+from pipeline.schema.probe.spelling import Speller
+from pipeline.schema.probe.verdict import is_allowed
 
 MAX_TOKENS = 16_384
 """Of an answer that are followed."""
@@ -59,6 +61,7 @@ class Follower:
         self._grammar = Grammar(vocabulary, backend, compact, vocabulary.size)
         self._texts: list[bytes] = list(vocabulary.xgrammar.decoded_vocab)
         self._end_ids = frozenset(int(id_) for id_ in vocabulary.xgrammar.stop_token_ids)
+        self._speller = Speller(self._texts)
         self._bytes = {text: id_ for id_, text in reversed(list(enumerate(self._texts))) if len(text) == 1}
 
     def follow(self, transport: str, text: str, token_ids: Sequence[int] = ()) -> Stopped:
@@ -88,6 +91,26 @@ class Follower:
             followed=len(ids) <= MAX_TOKENS,
         )
 
+    def begins(self, transport: str, text: str) -> bool:
+        """Whether an answer under a transport schema can begin with a text, in whichever tokens.
+
+        The tokens of an answer under another schema say nothing here: where only one text is possible, llguidance
+        allows only its own way to cut it.
+
+        Raises:
+            SchemaError: the library refuses the schema.
+        """
+        matcher, rest = self._grammar.matcher(transport), text.encode("utf-8", "replace")
+        while rest:
+            mask = matcher.mask()
+            token = next((one for one in self._speller.starts(rest) if is_allowed(mask, one)), None)
+            if token is None:
+                return any(self._texts[int(id_)].startswith(rest) for id_ in matcher.allowed())
+            if not matcher.accept(token):
+                return False
+            rest = rest[len(self._texts[token]) :]
+        return True
+
     def _taken(self, matcher: Matcher, ids: Sequence[int]) -> Iterator[bytes]:
         """Advance the matcher as far as it goes; the bytes of each step."""
         for id_ in ids:
@@ -103,9 +126,7 @@ class Follower:
 
 def _take(matcher: Matcher, id_: int) -> bool:
     """Accept a token if it is legal. The mask is asked first: llguidance breaks on a token that is not."""
-    mask = matcher.mask()
-    word = id_ // 32
-    return word < len(mask) and bool((int(mask[word]) >> (id_ % 32)) & 1) and matcher.accept(id_)
+    return is_allowed(matcher.mask(), id_) and matcher.accept(id_)
 
 
 def _shown(text: bytes) -> str:

@@ -19,7 +19,7 @@ from pipeline.engines.alignment import token_ends
 from pipeline.engines.blanks import Blanks
 from pipeline.engines.chat import ChatTokenizer
 from pipeline.engines.draw import Draw, Vocabulary, legal_count
-from pipeline.engines.faults import FaultPicker
+from pipeline.engines.faults import FaultPicker, LateMask
 from pipeline.engines.grammar import Grammar, backend_of
 from pipeline.engines.models import resolve, vocabulary_size
 from pipeline.engines.startup import prove_and_warm
@@ -120,18 +120,19 @@ class SamplerEngine:
             await asyncio.sleep(fault.seconds)
         base = replace(base, cached_tokens=self._cached_tokens(prompt.system, plan))
         try:
-            drawn = await self._draw(prompt, plan, sampling)
+            drawn = await self._draw(prompt, plan, sampling, is_late=fault is not None and fault.kind == "late_mask")
         except SchemaError as error:
             return replace(base, error="schema_refused", detail=str(error))
         answer = self._misbehave(drawn, fault, sampling)
         await asyncio.sleep(self._config.token_seconds * len(answer.ids))
         return self._completion(base, answer, sampling)
 
-    async def _draw(self, prompt: Prompt, plan: DecodingPlan, sampling: Sampling) -> _Answer:
+    async def _draw(self, prompt: Prompt, plan: DecodingPlan, sampling: Sampling, *, is_late: bool) -> _Answer:
         if not self._grammar.knows(plan.transport):
             # A slow compile must not hold up the other requests. The matcher it makes is cheap to throw away.
             await asyncio.to_thread(self._grammar.matcher, plan.transport)
-        matcher = self._grammar.matcher(plan.transport)
+        real = self._grammar.matcher(plan.transport)
+        matcher = LateMask(real) if is_late else real
         draw = Draw(self._vocabulary, self._seed(prompt, plan, sampling))
         ids: list[int] = []
         legal: list[int] = []

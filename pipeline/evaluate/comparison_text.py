@@ -39,8 +39,8 @@ def rendered(found: RunComparison, gated: Gated, *, everything: bool = False) ->
     yield _side("B", found.b)
     yield cell(_paired(found))
     yield from (cell(f"changed: {told(one)}") for one in found.changes[:SHOWN_CHANGES])
-    if more := len(found.changes) - SHOWN_CHANGES:
-        yield cell(f"changed: {more} more; --json has all" if more > 0 else "")
+    if (more := len(found.changes) - SHOWN_CHANGES) > 0:
+        yield cell(f"changed: {more} more; --json has all")
     yield from (cell(f"warning: {words}", "yellow") for words in found.warnings)
     yield _statuses(found)
     yield _measures([one for one in found.measures if one.group != "field" and (everything or is_told(one))])

@@ -67,8 +67,9 @@ def of_fields(found: SchemaPairs) -> Iterator[Paired]:
         filled = one.same + one.changed + one.presence[-1.0]
         yield _of("filled", found, pointer, one.presence, filled, documents)
         free = _is_free(one)
+        left_out = {name for name, has in (("length", free), ("items", "*" in pointer.split("/"))) if not has}
         for name, counts in one.amounts.items():
-            if name != "length" or free:
+            if name not in left_out:
                 yield _of(name, found, pointer, counts, one.before[name], counts.total())
         if not free:
             yield from _of_values(found, pointer, one)

@@ -109,7 +109,7 @@ def _rate(key: str, one: Measure, what: str, margin: float, levels: tuple[float,
     low = lowest(n, math.floor(worse), math.ceil(better), levels[1])
     change = (worse - better) / n
     state: State = "broken" if low > margin else "kept" if high <= margin else "open"
-    needed = _needed(worse + better, n, margin, levels[0]) if state == "open" else 0
+    needed = _needed(worse + better, n, margin, levels[0]) if state == "open" and not one.is_worse else 0
     words = f"{key} {margin:.1%}: {what} {_percent(one.a)} → {_percent(one.b)} over {n} documents, worse by "
     words += f"{_signed(low)} to {_signed(high)}" + _verdict(one) + _more(needed)
     return Rule(key, state, margin, change, low, high, n, words, needed, one.is_worse)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+import heapq
+import itertools
+from collections.abc import Iterable, Iterator, Set
 
 from pipeline.errors import OutputError
 from pipeline.evaluate.comparison import Pairing
@@ -28,7 +30,7 @@ def pairs_of(a: Browsed, b: Browsed, most: int) -> tuple[list[tuple[Seen, Seen]]
     kept, repeated = _kept(base, None)
     ids = {key[1] for key in kept}
     sampled = base.documents < few.documents
-    lone = set() if sampled else {one for one in many.ids() if one not in ids}
+    lone, first = (0, []) if sampled else _not_in(many.ids(), ids)
     others, repeats = _kept(many, ids)
     matched, renamed = _matched(kept, others)
     if not matched:
@@ -36,21 +38,31 @@ def pairs_of(a: Browsed, b: Browsed, most: int) -> tuple[list[tuple[Seen, Seen]]
             f"{a.store.where} and {b.store.where} have no document in common: documents are joined by their id. "
             "Compare runs over the same input, with an id column."
         )
-    alone = sorted({key[1] for key in kept} - {one.document_id for one, _ in matched})
-    lone |= {key[1] for key in others} - {one.document_id for one, _ in matched}
-    sides = (sorted(lone), alone) if swapped else (alone, sorted(lone))
+    paired = {one.document_id for one, _ in matched}
+    alone, unpaired = sorted(ids - paired), {key[1] for key in others} - paired
+    here = len(alone), tuple(alone[:MAX_IDS])
+    there = lone + len(unpaired), tuple(sorted([*first, *unpaired])[:MAX_IDS])
+    sides = (there, here) if swapped else (here, there)
     matched.sort(key=lambda pair: (pair[0].document_id, pair[0].schema))
     pairing = Pairing(
         documents=len(matched),
-        only_a=len(sides[0]),
-        only_b=len(sides[1]),
-        ids_only_a=tuple(sides[0][:MAX_IDS]),
-        ids_only_b=tuple(sides[1][:MAX_IDS]),
+        only_a=sides[0][0],
+        only_b=sides[1][0],
+        ids_only_a=sides[0][1],
+        ids_only_b=sides[1][1],
         renamed=renamed,
         repeated=repeated + repeats,
         unread=few.documents - base.documents,
     )
     return [(two, one) for one, two in matched] if swapped else matched, pairing
+
+
+def _not_in(names: Iterable[str], known: Set[str]) -> tuple[int, list[str]]:
+    """How many names are not known, and the first of them in order: a canary on a small share of a large run has
+    millions of them, which are not kept."""
+    count = itertools.count()
+    first = heapq.nsmallest(MAX_IDS, (name for name in names if name not in known and next(count) >= 0))
+    return next(count), first
 
 
 def _kept(run: Browsed, only: Set[str] | None) -> tuple[dict[tuple[str, str], Seen], int]:

@@ -49,10 +49,14 @@ class Reporter:
             yield
 
     def expect(self, documents: int) -> None:
-        """How many documents are still to be done. The clock starts here."""
+        """How many documents are still to be done."""
         self._total, self._began = documents, time.monotonic()
         if self._bar is not None:
             self._task = self._bar.add_task("starting the engine", total=documents, rates="")
+
+    def asking(self, seconds: float) -> None:
+        """Documents are put before an engine, since so many seconds: speeds and the time left are from then on."""
+        self._began = time.monotonic() - seconds
 
     def update(self, tally: Tally) -> None:
         """Show the counts so far."""
@@ -137,6 +141,12 @@ def _lines(manifest: Manifest, total: Tally) -> Iterator[tuple[str, str]]:
             yield f"  {name}", str(count)
     prompt = f"{total.prompt_tokens} prompt ({total.cached_tokens} cached)"
     yield "tokens", f"{prompt}, {total.output_tokens} output ({total.wasted_tokens} on attempts without a record)"
+    if clock := manifest.totals.get("clock"):
+        start = clock["seconds"] - clock["asking_seconds"]
+        yield (
+            "time",
+            f"{clock['seconds']:.0f} s, of which {start:.0f} s for the start and the commit",
+        )
 
 
 def _retries(total: Tally) -> Iterator[tuple[str, str]]:

@@ -88,7 +88,7 @@ def _totals(document: Document) -> Table:
 
 
 def _times(document: Document) -> Table:
-    table = Table("engines", "GPUs", "hours", "cost", "why", title="time and cost", title_justify="left")
+    table = Table("engines", "GPUs", "time", "cost", "why", title="time and cost", title_justify="left")
     gpus, deadline = document["engine"]["gpus"], document["deadline"]
     rows = [("as the job places them", document["as_placed"])]
     if deadline:
@@ -99,8 +99,14 @@ def _times(document: Document) -> Table:
     for why, one in rows:
         cost = between(one["cost"]) if one["cost"] else ""
         engines = one["engines"]
-        table.add_row(*map(cell, (str(engines), f"{engines * gpus:g}", between(one["hours"]), cost, why)))
+        table.add_row(*map(cell, (str(engines), f"{engines * gpus:g}", _span(one["hours"]), cost, why)))
     return table
+
+
+def _span(hours: Document) -> str:
+    """A time in hours, or in minutes if it is less than one."""
+    each, unit = (60, "min") if hours["high"] < 1 else (1, "h")
+    return f"{between({name: each * hours[name] for name in ('value', 'low', 'high')})} {unit}"
 
 
 def _row(estimate: Document) -> tuple[str, str, str, str]:

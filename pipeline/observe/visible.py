@@ -23,6 +23,12 @@ def visible(text: str) -> str:
     return _UNSHOWN.sub(_escape, text)
 
 
+def visible_json(text: str) -> str:
+    r"""JSON text of the same value, with what is not to act on a screen as \uNNNN. In JSON such characters stand in
+    strings only."""
+    return _UNSHOWN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def visible_id(document_id: str) -> str:
     """An id as messages show it: on one line, and cut."""
     cut = document_id if len(document_id) <= MAX_ID else document_id[: MAX_ID - 1] + "…"

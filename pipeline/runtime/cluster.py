@@ -31,17 +31,37 @@ def start_ray() -> None:
     context.raise_original_map_exception = True  # wrapped exceptions lose their cause on the way here
 
 
-def check_gpus(setup: Setup) -> None:
-    """Raises ResourceError if the cluster lacks the GPUs of placement `local`: Ray would wait for them for ever."""
+def room(resource: str) -> float:
+    """How much of a resource the cluster has, or will have when its autoscaler, if it has one, has made it as large as
+    it may be."""
     import ray
 
+    return max(float(ray.cluster_resources().get(resource, 0)), _grown().get(resource, 0.0))
+
+
+def has_choice() -> bool:
+    """Whether there is, or may be, more than one node for a process to be on."""
+    import ray
+
+    return bool(_grown()) or sum(one["Alive"] for one in ray.nodes()) > 1
+
+
+def _grown() -> dict[str, float]:
+    """The most that the autoscaler may give; nothing without one. It is what Ray Data itself asks."""
+    from ray._private.state import state
+
+    return {name: float(most) for name, most in (state.get_max_resources_from_cluster_config() or {}).items()}
+
+
+def check_gpus(setup: Setup) -> None:
+    """Raises ResourceError if the cluster lacks the GPUs of placement `local`: Ray would wait for them for ever. Those
+    that an autoscaler can bring are waited for."""
     engines, each = setup.processes, setup.gpus
-    needed, there = engines * each, ray.cluster_resources().get("GPU", 0)
-    if needed > there:
+    needed, most = engines * each, room("GPU")
+    if needed > most:
         raise ResourceError(
-            f"{engines} engine(s) of {each:g} GPU(s) need {needed:g}, and the cluster has {there:g}. Lower "
-            "`placement.actors`, choose an engine config for this machine, or, if the cluster grows by itself, "
-            "`placement.kind: actors`."
+            f"{engines} engine(s) of {each:g} GPU(s) need {needed:g}, and the cluster has {most:g}, with all that it "
+            "may grow by. Lower `placement.actors`, or choose an engine config for this machine."
         )
 
 

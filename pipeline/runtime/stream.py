@@ -22,7 +22,7 @@ from pipeline.engines import Engine
 from pipeline.errors import EngineError, StalledError, StoppedError
 from pipeline.observe.tally import Tally
 from pipeline.runtime.actors import ExtractActor
-from pipeline.runtime.cluster import check_gpus, is_alive, job_failure, start_ray
+from pipeline.runtime.cluster import check_gpus, has_choice, is_alive, job_failure, room, start_ray
 from pipeline.runtime.fleet import Fleet
 from pipeline.runtime.input import Unit
 from pipeline.runtime.live import Live
@@ -78,6 +78,7 @@ def stream(
         for backend in sorted({setup.backend_of(unit.schema) for unit in units}):
             share = [unit for unit in units if setup.backend_of(unit.schema) == backend]
             tried = [pilot for pilot in pilots if setup.backend_of(pilot[0].schema) == backend]
+            control.turn.remote()
             yield from _turn(_rows(share, tried), share, setup, backend, (control, shown))
         shown(look := _look(control), last=True)
     finally:
@@ -222,6 +223,7 @@ def _dataset(
     mean = sum(unit.rows for unit in units) / len(units)
     calls = min(MAX_CALLS, math.ceil(setup.in_flight / mean) + 1)
     local = setup.job.placement.kind == "local"
+    gpus = setup.gpus if local and backend else 0
     pool = ray.data.ActorPoolStrategy(
         size=min(setup.processes, len(units)),
         # No unit waits at a busy process while another is idle.
@@ -235,14 +237,13 @@ def _dataset(
         batch_size=None,
         batch_format="pyarrow",
         compute=pool,
-        num_cpus=0 if local else _actor_cpus(setup),
-        num_gpus=setup.gpus if local and backend else 0,
+        # A GPU says where to be; a process without any would be taken by a head that is to do no work.
+        num_cpus=0 if gpus or (local and not has_choice()) else _actor_cpus(setup),
+        num_gpus=gpus,
         scheduling_strategy="DEFAULT" if local else "SPREAD",
     )
 
 
 def _actor_cpus(setup: Setup) -> int:
     """One each, which spreads the processes over the cluster, unless it is too small to hold them so."""
-    import ray
-
-    return 1 if ray.cluster_resources().get("CPU", 0) > setup.processes else 0
+    return 1 if room("CPU") > setup.processes else 0

@@ -21,7 +21,8 @@ INTERRUPTED, TERMINATED = 130, 143
 
 class Told:
     """Stands before a run's observer, and passes on all but ("looked", Look) and ("committed", Manifest). It tells the
-    observer ("warned", words) if events cannot be written, here or in another process of the run."""
+    observer ("warned", words) if events cannot be written, here or in another process of the run, and knows how
+    much of the command's time was work."""
 
     def __init__(self, job: JobConfig, observe: Callable[[str, Any], None], hook: Hook | None = None) -> None:
         self.hook = hook
@@ -55,6 +56,12 @@ class Told:
             self._observe(event, value)
         self._warn(self._log.trouble())
 
+    def clock(self) -> dict[str, float]:
+        """`seconds` since the command began, and `asking_seconds` of them that were not its start (`Look`); empty if no
+        document was put before an engine."""
+        asking = self._seen.asking_seconds
+        return {"seconds": self._seconds(), "asking_seconds": round(asking, 3)} if asking else {}
+
     def _safely(self, tell: Callable[..., None], *happened: Any) -> None:
         """What is told for the log alone must not end a run."""
         try:
@@ -86,6 +93,8 @@ class Told:
     def _looked(self, look: Look) -> None:
         """What is new since the last look at the job's control."""
         before, self._seen = self._seen, look
+        if look.asking_seconds and not before.asking_seconds:
+            self._observe("asking", look.asking_seconds)
         for words in look.warnings[len(before.warnings) :]:
             self._warn(words)
         if (count := look.all_deaths - before.all_deaths) > 0:

@@ -27,7 +27,7 @@ def read_json(path: Path) -> Any:
     if len(raw) > MAX_SCHEMA_BYTES:
         raise SchemaError(f"{path} has {path.stat().st_size} bytes; at most {MAX_SCHEMA_BYTES} are read.", "too_large")
     try:
-        return json.loads(raw, object_pairs_hook=_unique)
+        return json.loads(raw, object_pairs_hook=unique_keys)
     except RecursionError as error:
         raise SchemaError(f"{path} nests too deeply to be read.", "too_deep") from error
     except ValueError as error:
@@ -77,7 +77,12 @@ def _bound(value: Any) -> None:
         level = below
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """For `json.loads`: an object whose keys occur once.
+
+    Raises:
+        ValueError: one occurs more than once.
+    """
     value = dict(pairs)
     if len(value) != len(pairs):
         repeated = Counter(key for key, _ in pairs).most_common(1)[0][0]

@@ -120,7 +120,7 @@ def read(url: str) -> str:
 
 def test_interrupt_resume_refuse_and_finish(bench: Bench) -> None:
     bench.write([{"id": f"r{n}", "text": f"Shop {n}\nTOTAL EUR {n}.50"} for n in range(80)])
-    bench.job["engine"] = {"engine": "sampler", "token_seconds": 0.02, "max_num_seqs": 2}
+    bench.job["engine"] = {"engine": "sampler", "token_seconds": 0.05, "max_num_seqs": 2}
     bench.job["placement"] = {"unit_documents": 4}
     process, metrics = started(bench)
     commits = bench.folder / "out"
@@ -149,6 +149,7 @@ def test_interrupt_resume_refuse_and_finish(bench: Bench) -> None:
     committed = next(commits.glob("run=*/manifest.json")).parent
     assert {p.name: p.stat().st_mtime_ns for p in committed.glob("_commits/*.json") if p.name in kept} == kept
     manifest = json.loads((committed / "manifest.json").read_text())
+    assert manifest["totals"]["clock"] == {}, "of two commands, nobody can tell work from the pause between them"
     tables = [pq.ParquetFile(committed / file["path"]).read() for file in manifest["files"]]
     ids = [one for table in tables for one in table.column("document_id").to_pylist()]
     assert Counter(ids) == Counter(f"r{n}" for n in range(80))

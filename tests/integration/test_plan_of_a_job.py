@@ -53,5 +53,11 @@ def test_the_run_that_follows_is_within_the_plan(documents: list[dict[str, Any]]
     assert within(total.output_tokens, told["outputs"])
     assert within(total.prompt_tokens, told["prompts"])
     assert told["outputs"]["high"] < 2 * total.output_tokens
-    assert plan["as_placed"]["hours"]["value"] > 0
+    clock = first.totals["clock"]
+    assert 0 < clock["asking_seconds"] < clock["seconds"], "the start is no work"
+    assert plan["run"]["start_seconds"] == pytest.approx(clock["seconds"] - clock["asking_seconds"])
+    rate = plan["tokens_per_second"]
+    assert rate["basis"] == "measured"
+    work = told["outputs"]["value"] / rate["value"]
+    assert plan["as_placed"]["hours"]["value"] * 3600 == pytest.approx(plan["run"]["start_seconds"] + work)
     assert plan["look_at"] == []

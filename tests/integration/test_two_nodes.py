@@ -32,11 +32,11 @@ class Site:
         self.nodes = Nodes(self.herd)
         self.documents = jobs.documents(DOCUMENTS)
 
-    def prepare(self, placement: dict[str, Any], **safety: float) -> None:
-        """A job that is slow enough to be met in the middle."""
+    def prepare(self, placement: dict[str, Any], gpus: int = 1, **safety: float) -> None:
+        """A job that is slow enough to be met in the middle, with so many GPUs an engine."""
         job = jobs.job("local", "sampler")
         job["placement"] = {"unit_documents": 10, **placement}
-        job["engine"] |= {"num_gpus": 1, "token_seconds": 0.02, "max_num_seqs": 4}
+        job["engine"] |= {"num_gpus": gpus, "token_seconds": 0.02, "max_num_seqs": 4}
         job["safety"] |= safety
         prepare(self.folder, job, self.documents)
 
@@ -119,4 +119,14 @@ def test_losing_all_engines_ends_the_command_in_finite_time_and_it_can_go_on(sit
     again = site.start()
     assert again.wait(SECONDS) == 0, again.words()
     assert "resuming" in again.words()
+    site.verify()
+
+
+def test_a_head_that_is_to_do_no_work_gets_no_process_without_gpus(site: Site) -> None:
+    head, second = site.nodes.start(cpus=0), site.nodes.start(cpus=3)
+    site.prepare({"kind": "local", "actors": 2}, gpus=0)
+    command = site.start()
+    wait_for(command, lambda: committed_units(site.folder) >= 1)
+    assert [len(site.roles_on(raylet, "worker")) for raylet in (head, second)] == [0, 2]
+    assert command.wait(SECONDS) == 0, command.words()
     site.verify()

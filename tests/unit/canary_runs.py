@@ -19,6 +19,7 @@ from pipeline.runtime.output.identity import identity_of
 from pipeline.runtime.output.write import write_unit
 from pipeline.runtime.sampled import Sample, Sampled
 from pipeline.runtime.store import Store, open_store
+from pipeline.steps.rules import NO_LOOKUPS
 
 IDS = [f"d{n}" for n in range(60)]
 WELL, BADLY = completion(GOOD, constrained=True), completion('{"vendor": "Ann", "tot', "length", constrained=True)
@@ -66,7 +67,7 @@ def commit_candidate(job: JobConfig, answer: Any) -> Path:
     plans = dict(plans_of(candidate, filter(None, found.schema_counts)).by_name)
     units = [read_unit(unit, candidate.input) for unit in found.units]
     answers = {document.id: Answers(answer) for unit in units for document in unit}
-    outcomes = [asyncio.run(replay_runs.extracted(candidate, plans, unit, answers)) for unit in units]
+    outcomes = [asyncio.run(replay_runs.extracted(candidate, plans, unit, answers, NO_LOOKUPS)) for unit in units]
     run = open_run(candidate, identity_of(candidate, found, plans, None, source.origin), output, fresh=True)
     for unit, written in zip(found.units, outcomes, strict=True):
         write_unit(unit, written, plans, run.store, run.identity.run_id)

@@ -17,6 +17,7 @@ from pipeline.flow import extract
 from pipeline.job import JobConfig
 from pipeline.records import Outcome
 from pipeline.runtime.input import read_unit, scan
+from pipeline.runtime.lookups import load_lookups, lookups_digest
 from pipeline.runtime.output.commit import open_run
 from pipeline.runtime.output.identity import identity_of
 from pipeline.runtime.output.write import write_unit
@@ -68,8 +69,9 @@ def run(job: JobConfig, answers: Mapping[str, Any] | None) -> Path:
     found = scan(job.input, job.placement.unit_documents)
     plans = dict(plans_of(job, filter(None, found.schema_counts)).by_name)
     units = [read_unit(unit, job.input) for unit in found.units]
-    outcomes = [asyncio.run(extracted(job, plans, documents, answers)) for documents in units]
-    identity = identity_of(job, found, plans)
+    lookups = load_lookups(job)
+    outcomes = [asyncio.run(extracted(job, plans, documents, answers, lookups)) for documents in units]
+    identity = identity_of(job, found, plans, lookups_digest(lookups))
     this = open_run(job, identity, open_store(job.output))
     for unit, written in zip(found.units, outcomes, strict=True):
         write_unit(unit, written, plans, this.store, identity.run_id)
@@ -78,7 +80,7 @@ def run(job: JobConfig, answers: Mapping[str, Any] | None) -> Path:
 
 
 async def extracted(
-    job: JobConfig, plans: Mapping[str, DecodingPlan], documents: list[Any], answers: Any
+    job: JobConfig, plans: Mapping[str, DecodingPlan], documents: list[Any], answers: Any, lookups: Any
 ) -> list[Outcome]:
     """As the job does; what the answers' engines say is recorded where the job's engine plays it."""
     outcomes = []
@@ -87,5 +89,5 @@ async def extracted(
         await engine.start(list(plans.values()))
     for document in documents:
         asked: Any = engine or RecordingEngine(answers[document.id], job.engine.recording)  # type: ignore[union-attr]
-        outcomes.append(await extract(document, plans.get(document.schema, NO_PLAN), asked, job))
+        outcomes.append(await extract(document, plans.get(document.schema, NO_PLAN), asked, job, lookups=lookups))
     return outcomes

@@ -110,8 +110,8 @@ def test_as_many_engines_as_the_deadline_wants_and_no_more(
     work: float, deadline: float, reserve: float, start: float
 ) -> None:
     told = Given(tokens_per_second=1, deadline_hours=deadline, reserve=reserve, start_minutes=start)
-    hours = Hours(point(work * (1 + reserve), "given"), 1, told)
-    needed = Hours(point(work, "given"), 1, told).needed()
+    hours = Hours(point(work * (1 + reserve), "given"), 1, told, start / 60)
+    needed = Hours(point(work, "given"), 1, told, start / 60).needed()
     assert needed is not None
     slack = 1 + 1e-9
     assert hours.with_engines(int(needed.value))["hours"]["value"] <= deadline * slack

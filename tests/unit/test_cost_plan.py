@@ -21,7 +21,7 @@ from pipeline.cost.attempts import expected_attempts
 from pipeline.cost.earlier import earlier
 from pipeline.cost.given import Given
 from pipeline.cost.plan import cost_plan
-from pipeline.cost.sample import _picked, sample
+from pipeline.cost.sample import picked, sample
 from pipeline.errors import JobFileError, OutputError
 from pipeline.job import JobConfig
 from pipeline.runtime.input import scan
@@ -96,13 +96,13 @@ def test_every_document_has_the_same_chance_and_a_seed_picks_the_same(tmp_path: 
     units = scan(job.input, 7).units
     seen: Counter[tuple[int, int]] = Counter()
     for seed in range(600):
-        picked = _picked(units, 6, str(seed))
-        assert picked == _picked(units, 6, str(seed))
-        seen.update((place, row) for place, rows in picked.items() for row in rows)
+        chosen = picked(units, 6, str(seed))
+        assert chosen == picked(units, 6, str(seed))
+        seen.update((place, row) for place, rows in chosen.items() for row in rows)
     assert len(seen) == 30
     assert sum(seen.values()) == 600 * 6
     assert min(seen.values()) > 80  # of 120 expected
-    assert {place: len(rows) for place, rows in _picked(units, 99, "").items()} == {0: 7, 1: 7, 2: 7, 3: 7, 4: 2}
+    assert {place: len(rows) for place, rows in picked(units, 99, "").items()} == {0: 7, 1: 7, 2: 7, 3: 7, 4: 2}
 
 
 def test_an_earlier_run_tells_attempts_and_output(committed: Make) -> None:
@@ -118,11 +118,29 @@ def test_an_earlier_run_tells_attempts_and_output(committed: Make) -> None:
     assert one.output_tokens.value * given == pytest.approx(totals["output_tokens"])
     assert one.success.low < one.success.value < one.success.high
     assert (found.output_tokens, found.differs) == (totals["output_tokens"], ())
-    slow = dataclasses.replace(found, seconds=100.0, engines=2, output_tokens=800)
+    slow = dataclasses.replace(found, seconds=100.0, start_seconds=None, engines=2, output_tokens=800)
     assert slow.tokens_per_second(20.0).value == pytest.approx(800 / 80 / 2)
-    assert (slow.tokens_per_second(20.0).basis, slow.tokens_per_second(0.0).basis) == ("measured", "assumed")
+    assert (slow.tokens_per_second(20.0).basis, slow.tokens_per_second(None).basis) == ("measured", "assumed")
     with pytest.raises(JobFileError, match="--start-minutes"):
         slow.tokens_per_second(100.0)
+
+
+def test_the_start_that_a_run_measured_is_no_work_and_comes_to_each_run(job_path: Path) -> None:
+    (manifest,) = job_path.parent.glob("out/**/manifest.json")
+    members = json.loads(manifest.read_text())
+    assert members["totals"]["clock"] == {}, "no command ran it"
+    options = (job_path, "--json", "--run", job_path.parent / "out", "--output-tokens", 40)
+    members["totals"]["clock"] = {"seconds": 130.0, "asking_seconds": 100.0}
+    manifest.write_text(json.dumps(members))
+    plan = json.loads(told(*options)[1])
+    rate, work = plan["run"]["output_tokens"] / 100, plan["tokens"]["outputs"]["value"]
+    assert plan["tokens_per_second"] == {"value": rate, "low": rate, "high": rate, "basis": "measured"}
+    assert plan["as_placed"]["hours"]["value"] * 3600 == pytest.approx(work / rate + 30)
+    assert any("0.5 minutes of start" in note for note in plan["notes"])
+    other = json.loads(told(*options, "--start-minutes", 4)[1])
+    assert other["as_placed"]["hours"]["value"] * 3600 == pytest.approx(work / rate + 240)
+    code, words = told(*options, "--deadline", 0.008)
+    assert (code, "leaves no time" in words) == (2, True)
 
 
 def test_a_run_that_never_asked_twice_tells_by_its_first_answers(committed: Make) -> None:
@@ -176,7 +194,8 @@ def test_a_deadline_that_wants_more_engines_than_the_job_has(job_path: Path) -> 
     assert document["deadline"]["at_value"]["hours"]["value"] == pytest.approx(300 / 2 / 3600)
     assert [one["code"] for one in document["look_at"]] == ["deadline"]
     code, output = told(job_path, *rates, "--deadline", 0.05)
-    assert (code, "the deadline wants 2 engines" in output) == (0, True)
+    assert (code, "the deadline wants 2 engines" in output, "│ 5 min " in output) == (0, True, True)
+    assert "│ 1.39 h " in told(job_path, *rates[:-3], 0.06)[1], "300 tokens, 0.06 in a second"
     assert told(job_path, *rates, "--deadline", 0.09, "--strict")[0] == 0
 
 

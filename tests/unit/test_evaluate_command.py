@@ -15,6 +15,7 @@ from replay_runs import commit
 from support import GOOD, Answers, completion
 
 from pipeline.errors import InputError, JobFileError, OutputError
+from pipeline.evaluate.mistakes import KINDS
 
 
 @pytest.fixture(scope="module")
@@ -210,3 +211,11 @@ def test_text_of_documents_and_gold_cannot_act_on_a_terminal(tmp_path: Path) -> 
     output = tmp_path / "evaluation.json"
     assert shown(str(path), "--gold", gold, "--json", "--output", str(output)).isascii()
     assert json.loads(output.read_text())["overall"]["documents"] == 2
+
+
+def test_the_page_tells_of_every_rate_verdict_kind_and_key(run: Path) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "evaluate.md").read_text(encoding="utf-8")
+    document = told(str(run), "--gold", gold_of(run))
+    overall = document["overall"]
+    names = [*document, *overall, *overall["rates"], *overall["counts"], *document["published"], *KINDS]
+    assert not [name for name in names if f"`{name}`" not in page]

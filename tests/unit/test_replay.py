@@ -206,3 +206,18 @@ def test_json_is_one_document_that_holds_everything(committed: Make) -> None:
     assert document["document"] == text.replace("\x00", "\ufffd")
     code, output = told(str(directory), "--id", "d", "--engine", "recorded")
     assert "more characters; --json has them" in output
+
+
+def test_replay_of_one_schema_is_not_stopped_by_a_lookup_of_another(committed: Make, tmp_path: Path) -> None:
+    for name, body in (("other", {"type": "object", "properties": {"code": {"type": "string"}}}), ("receipt", RECEIPT)):
+        (tmp_path / "schemas" / name / "1").mkdir(parents=True)
+        (tmp_path / "schemas" / name / "1" / "schema.json").write_text(json.dumps(body))
+    (tmp_path / "codes.csv").write_text("code\nx\n")
+    rows = [{"id": "a", "text": "x", "schema": "other@1"}, {"id": "b", "text": "Ann", "schema": "receipt@1"}]
+    run = committed(
+        {"a": Answers({"code": "x"}), "b": Answers({"vendor": "Ann", "total": None})},
+        rows,
+        input={"path": str(tmp_path / "in.jsonl"), "schema_column": "schema"},
+        lookups=[{"pointer": "/code", "path": str(tmp_path / "codes.csv"), "column": "code"}],
+    )
+    assert [replay(str(run), key, which=which)["equal"] for which in ("recorded", "main") for key in "ab"] == [True] * 4

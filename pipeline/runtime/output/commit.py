@@ -34,12 +34,13 @@ DUPLICATES = "duplicates.json"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Run:
-    """One run, opened by `open_run`; `store` is its place in the output."""
+    """One run, opened by `open_run`; `store` is its place in the output. `begun`: it was not there before."""
 
     store: Store
     identity: Identity
     unit_documents: int | None
     started: str
+    begun: bool = False
 
     @property
     def where(self) -> str:
@@ -66,11 +67,12 @@ class Run:
         incremental: Mapping[str, Any] | None = None,
         last_look: Callable[[], object] = lambda: None,
         speeds: Speeds = NO_SPEEDS,
+        clock: Mapping[str, float] | None = None,
     ) -> Manifest:
         """Check that every document of the input was written exactly once, report duplicates and metrics, then publish.
 
         `incremental` is told in the manifest as it is; `last_look` is called right before that is published; `speeds`
-        are told in the metrics.
+        are told in the metrics; `clock` stands in the totals as it is.
 
         Raises:
             OutputError: the written rows are not the input's rows, id by id, or a file is not as it was written, or
@@ -88,7 +90,7 @@ class Run:
         with writing(f"the manifest of {self.where}"):
             sweep(self.store, there, {file["path"] for file in manifest.files})
             metrics = write_metrics(self.store, manifest, gathered, found.schema_counts, speeds)
-            reports = {"duplicates": self._report_duplicates(gathered), "metrics": metrics}
+            reports = {"duplicates": self._report_duplicates(gathered), "metrics": metrics, "clock": dict(clock or {})}
             manifest = dataclasses.replace(manifest, totals={**manifest.totals, **reports})
             last_look()
             publish(self.store, MANIFEST, {**_members(manifest), "attempt": uuid.uuid4().hex})
@@ -213,7 +215,7 @@ def open_run(
                 f"{store.where} was begun by another version of gristmill, which cuts an input into other units. "
                 "Finish it with that version, or move it away to begin anew."
             )
-    return Run(store, identity, record["unit_documents"], record["started"])
+    return Run(store, identity, record["unit_documents"], record["started"], begun=created)
 
 
 def _refuse_changed(output: Store, identity: Identity, leave: set[str]) -> None:
@@ -230,11 +232,10 @@ def _refuse_changed(output: Store, identity: Identity, leave: set[str]) -> None:
         differences = identity.differences(other["work"])
         if leave.issuperset(differences):
             continue
-        changed = ", ".join(differences)
         raise RunChangedError(
             f"{store.where} is an unfinished run of this job on this input, begun {other['started']}. "
-            f"Since then changed: {changed}. Records made before and after the change must not be mixed: "
-            "undo the change to finish that run, or start a new one with --fresh (the unfinished one stays as it is)."
+            f"Since then changed: {', '.join(differences)}. Records made before and after the change must not be "
+            "mixed: undo the change to finish that run, or start a new one with --fresh (the unfinished one stays)."
         )
 
 

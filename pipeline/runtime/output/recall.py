@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
@@ -19,7 +19,7 @@ from pipeline.runtime.output.commit import read_manifest
 from pipeline.runtime.output.identity import identity_of
 from pipeline.runtime.output.lookup import find_rows, input_of
 from pipeline.runtime.output.run_record import RUN, read_run_record
-from pipeline.runtime.output.tables import NO_SCHEMA, tables_of
+from pipeline.runtime.output.tables import NO_SCHEMA, storable, tables_of
 from pipeline.runtime.store import Store
 from pipeline.schema.plan import DecodingPlan
 from pipeline.steps.codes import CODES
@@ -59,21 +59,44 @@ def recall(store: Store, document_id: str) -> Recalled:
             "shows some; ids are compared as they are written."
         )
     notes = [f"{rows} rows have this id; the one that was extracted is replayed"] if rows > 1 else []
-    document = _read_again(store, row, notes) or _as_kept(row, notes)
+    document = _found(_read_again(store, row["unit"], notes), row, notes) or _as_kept(row, notes)
     return Recalled(row, document, tuple(notes))
+
+
+def recall_rows(store: Store, rows: Sequence[Mapping[str, Any]]) -> Iterator[Recalled | InputError]:
+    """Rows of a run with their documents, in the order given; each unit of the input is read once if its rows stand
+    together. Of a document whose text is kept nowhere, the error that says so."""
+    unit: str | None = None
+    documents: list[Document] | None = None
+    told: list[str] = []
+    for row in rows:
+        if row["unit"] != unit:
+            told = []
+            unit, documents = row["unit"], _read_again(store, row["unit"], told)
+        notes = [*told]
+        try:
+            yield Recalled(row, _found(documents, row, notes) or _as_kept(row, notes), tuple(notes))
+        except InputError as error:
+            yield error
 
 
 def _repeats(row: Mapping[str, Any]) -> bool:
     return any(problem["code"] == "duplicate_id" for problem in row["problems"])
 
 
-def _read_again(store: Store, row: Mapping[str, Any], notes: list[str]) -> Document | None:
+def _read_again(store: Store, unit: str, notes: list[str]) -> list[Document] | None:
+    """The documents of a unit; None, and a note why, if its input cannot be read."""
     try:
-        documents = read_unit(*input_of(store, row["unit"]))
+        return read_unit(*input_of(store, unit))
     except GristmillError as error:
         notes.append(f"the input cannot be read as the run read it: {error}")
         return None
-    found = [document for document in documents if document.source == row["source"]]
+
+
+def _found(documents: Sequence[Document] | None, row: Mapping[str, Any], notes: list[str]) -> Document | None:
+    if documents is None:
+        return None
+    found = [document for document in documents if storable(document.source) == row["source"]]
     if not found:
         notes.append("the input no longer holds this document")
     return found[0] if found else None

@@ -48,7 +48,7 @@ def runs_of(output: Store) -> list[Store]:
 def run_record(job: JobConfig, identity: Identity) -> dict[str, Any]:
     """What is kept of a run when it is opened. `job_lacks` names what was left out of `job`, which may be secret;
     `cut` is the version of how an input is cut into units."""
-    kept, lacks = _job(job)
+    kept, lacks = kept_job(job)
     return {
         "run_id": identity.run_id,
         "origin": identity.origin,
@@ -106,7 +106,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _job(job: JobConfig) -> tuple[dict[str, Any], list[str]]:
+def kept_job(job: JobConfig) -> tuple[dict[str, Any], list[str]]:
     """The job without what may be secret, and the names of that: all of an engine's environment, patterns of what
     events hide, and whatever is named like a secret."""
     kept: dict[str, Any] = job.model_dump(mode="json", by_alias=True)

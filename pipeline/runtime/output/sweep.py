@@ -54,8 +54,17 @@ def sweep(store: Store, there: Iterable[str], named: Collection[str]) -> None:
             store.delete(key)
     for entry in list(store.list(f"{JOURNAL}/")):
         store.delete(entry.key)
+    sweep_leases(store)
+    store.sweep_temporary()
+
+
+def sweep_leases(store: Store) -> None:
+    """Remove leases that were taken over.
+
+    Raises:
+        OSError: something cannot be listed or removed.
+    """
     leases = {entry.key: int(found[1]) for entry in store.list("_lease/") if (found := _EPOCH.match(entry.key))}
     for key, epoch in leases.items():
         if epoch < max(leases.values()):
             store.delete(key)
-    store.sweep_temporary()

@@ -72,7 +72,7 @@ def package_of(folder: Path, excludes: Sequence[str]) -> Package:
 
 def quiet_ray() -> None:
     """Let Ray say of packages and uploads only what is wrong; each of its modules has a level of its own."""
-    import ray  # noqa: F401  # sets the levels up
+    import ray.job_submission  # noqa: F401  # what is imported later would set its level anew
 
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.ERROR)

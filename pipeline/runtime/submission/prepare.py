@@ -36,6 +36,22 @@ By = Literal["auto", "run", "job"]
 
 
 @dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Options of `gristmill run` on the cluster."""
+
+    again: tuple[str, ...] = ()
+    fresh: bool = False
+    slot: str | None = None
+    overlap: str | None = None
+
+    def words(self) -> list[str]:
+        """Them as they are typed."""
+        given = {"--slot": self.slot, "--overlap": self.overlap}
+        words = [*(["--fresh"] if self.fresh else []), *(word for one in self.again for word in ("--again", one))]
+        return words + [word for name, value in given.items() if value is not None for word in (name, value)]
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """What may be said about a submission. `env` names variables of this process; `command` is how the cluster calls
     gristmill; `by` is what the id is made from."""
@@ -44,8 +60,7 @@ class Options:
     excludes: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
     command: str = "gristmill"
-    again: tuple[str, ...] = ()
-    fresh: bool = False
+    run: RunOptions = RunOptions()
     by: By = "auto"
 
 
@@ -71,13 +86,12 @@ def prepare(job_path: Path, options: Options) -> Prepared:
         GristmillError: the job cannot be used, or something it needs would be missing on the cluster; with `by="run"`
             also what `known_run` raises.
     """
-    job = load_job(job_path)
+    job = load_job(job_path, options.run.slot)
     package = package_of(options.working_dir, options.excludes)
-    command = [*_words(options.command), "run", path_in(package, job_path)]
-    command += [*(["--fresh"] if options.fresh else []), *(word for one in options.again for word in ("--again", one))]
+    command = [*_words(options.command), "run", path_in(package, job_path), *options.run.words()]
     taken = _taken(options.env, os.environ)
     known, why_not = _known(job, options)
-    base = id_by_run(job, known.run_id) if known else id_by_job(job, options.again)
+    base = id_by_run(job, known.run_id) if known else id_by_job(job, options.run.again)
     metadata = {JOB: job.name, OUTPUT: without_credentials(job.output), DRAIN: f"{job.safety.drain_seconds:g}"}
     request = Request(
         id=base,
@@ -95,12 +109,12 @@ def _known(job: JobConfig, options: Options) -> tuple[KnownRun | None, str]:
     if options.by == "job":
         return None, "--id-by job"
     if options.by == "run":
-        return known_run(job, options.again), ""
+        return known_run(job, options.run.again), ""
     try:
         size = input_bytes(job)
         if size > LOOK_BYTES:
             return None, f"the input has {size >> 20} MiB, and more than {LOOK_BYTES >> 20} are not read for an id"
-        return known_run(job, options.again), ""
+        return known_run(job, options.run.again), ""
     except JobFileError:  # what was asked for makes no sense, there as here
         raise
     except GristmillError as error:

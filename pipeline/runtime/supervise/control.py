@@ -49,7 +49,8 @@ class Look:
     `unit_deaths` those since a unit was last committed; a process that dies with its node is in none of them. `reasons`
     are the last words of processes, oldest first. `idle_seconds` is the time since a document came to an end, or a unit
     was committed, anywhere. `stopped` has schemas that `stop_if` stopped, with the reason. `poison` counts documents.
-    `warnings` are what processes have to tell that ends nothing, oldest first.
+    `warnings` are what processes have to tell that ends nothing, oldest first. `asking_seconds`: since the first
+    document was put before an engine, without what engines of a later turn take to start.
     """
 
     total: dict[str, Any]
@@ -62,6 +63,7 @@ class Look:
     reasons: tuple[str, ...]
     stopped: dict[str, str]
     warnings: tuple[str, ...] = ()
+    asking_seconds: float = 0.0
 
 
 def _always(_node: str) -> bool:
@@ -92,7 +94,8 @@ class Control:
         self._nodes: dict[str, str] = {}
         self._missed: dict[str, float] = {}
         self._asked_about = float("-inf")
-        self._begun = False
+        self._asked: float | None = None
+        self._asked_before = 0.0
         self._row: Counter[str] = Counter()
         self._poison_row: Counter[str] = Counter()
         self._unit_deaths = 0
@@ -129,9 +132,9 @@ class Control:
             self._ends(process)
         self._bury()
         verdicts = self._ledger.begin(process, keys, together=together)
-        if keys and not self._begun:
-            self._begun = True
-            self._gate.stir(self._now())  # until here, engines were starting
+        if keys and self._asked is None:
+            self._asked = self._now()
+            self._gate.stir(self._asked)  # until here, engines were starting
         return {key: (verdict, self._ledger.company(key)) for key, verdict in verdicts.items()}
 
     def report(
@@ -164,6 +167,10 @@ class Control:
             return "stopped"
         return "wait" if self._gate.waits(schema, self._now()) else "open"
 
+    def turn(self) -> None:
+        """The units of another back end follow: engines start until the first of their documents begins."""
+        self._asked_before, self._asked = self._asking(), None
+
     def drain(self) -> None:
         """The job is to end: all processes hear of it with their next report."""
         self._drain = True
@@ -181,6 +188,7 @@ class Control:
             reasons=tuple(self._reasons),
             stopped=dict(self._stopped),
             warnings=tuple(self._warnings),
+            asking_seconds=self._asking(),
         )
 
     def by_label(self) -> dict[str, dict[str, Any]]:
@@ -195,6 +203,9 @@ class Control:
     def open_in(self, process: str) -> frozenset[str]:
         """What a process has open."""
         return self._ledger.open_in(process)
+
+    def _asking(self) -> float:
+        return self._asked_before + (0.0 if self._asked is None else self._now() - self._asked)
 
     def _judge(self, schema: str, pilot: int) -> None:
         """`pilot`: its size, if it has just ended. Then it is judged although some of it could not be asked about."""

@@ -1,10 +1,3 @@
-locals {
-  # This repository's own dashboards and rules.
-  monitoring      = "${path.module}/../../../monitoring"
-  dashboard_files = [for name in fileset(local.monitoring, "grafana/**/*.json") : "${local.monitoring}/${name}"]
-  rule_files      = [for name in fileset(local.monitoring, "rules/*.yml") : "${local.monitoring}/${name}"]
-}
-
 module "object_store" {
   source = "../../modules/object_store"
 
@@ -54,14 +47,13 @@ module "identity" {
   service_account = each.key
   bucket_arn      = module.object_store.bucket_arn
   key_arn         = module.object_store.key_arn
-  read_prefixes   = each.value.read
-  write_prefixes  = each.value.write
+  folders         = each.value
 }
 
 module "kuberay" {
   source = "../../modules/kuberay"
 
-  chart_version      = var.kuberay_version
+  chart              = lookup(var.charts, "kuberay", null)
   namespaces         = [var.namespace]
   metrics_namespaces = ["monitoring"]
   client_namespaces  = var.client_namespaces
@@ -70,14 +62,30 @@ module "kuberay" {
   depends_on = [module.node_pools]
 }
 
+module "models" {
+  source = "../../modules/models"
+  count  = var.models_folder == null ? 0 : 1
+
+  chart        = lookup(var.charts, "models", null)
+  namespace    = module.kuberay.namespaces[var.namespace]
+  folder       = var.models_folder
+  region       = var.region
+  role_name    = "${var.name}-models"
+  cluster_name = module.cluster.name
+  cluster_arn  = module.cluster.arn
+  bucket_arn   = module.object_store.bucket_arn
+  key_arn      = module.object_store.key_arn
+}
+
 module "monitoring" {
   source = "../../modules/monitoring"
 
+  chart               = lookup(var.charts, "monitoring", null)
   namespace           = "monitoring"
   storage_class       = module.node_pools.storage_class
   alertmanager_secret = var.alertmanager_secret
-  dashboard_files     = setunion(local.dashboard_files, var.dashboard_files)
-  rule_files          = setunion(local.rule_files, var.rule_files)
+  dashboard_files     = var.dashboard_files
+  rule_files          = var.rule_files
 }
 
 module "workload" {
@@ -86,6 +94,10 @@ module "workload" {
 
   namespace      = module.kuberay.namespaces[var.namespace]
   manifest_files = var.manifest_files
+  claims         = module.models[*].claim
+  pools          = keys(var.pools)
+
+  service_accounts = keys(var.service_accounts)
 
   # Pods that start before their identity get none; a PodMonitor needs its definition.
   depends_on = [module.identity, module.monitoring]

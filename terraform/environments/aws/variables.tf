@@ -2,11 +2,6 @@ variable "name" {
   description = "Name of the cluster; begins the names of what is made for it."
   type        = string
   default     = "gristmill"
-
-  validation {
-    condition     = can(regex("^[a-z][a-z0-9-]{1,19}$", var.name))
-    error_message = "name has 2 to 20 lower-case letters, digits and hyphens, and begins with a letter."
-  }
 }
 
 variable "region" {
@@ -43,6 +38,12 @@ variable "service_accounts" {
     write = optional(list(string), [])
   }))
   default = { gristmill = { read = ["inputs"], write = ["outputs"] } }
+}
+
+variable "models_folder" {
+  description = "Folder of the bucket that holds a Hugging Face cache, which manifests mount by `models: {claim: models}`; null: no such claim."
+  type        = string
+  default     = "models"
 }
 
 variable "cidr" {
@@ -111,10 +112,19 @@ variable "pools" {
   }
 }
 
-variable "kuberay_version" {
-  description = "Version of the KubeRay operator's chart."
-  type        = string
-  default     = "1.7.0"
+variable "charts" {
+  description = "Repositories, versions and registries of the charts of modules, by the module's name, where they are not to be its own: a mirror, without internet."
+  type = map(object({
+    repository = optional(string)
+    version    = optional(string)
+    registry   = optional(string)
+  }))
+  default = {}
+
+  validation {
+    condition     = length(setsubtract(keys(var.charts), ["kuberay", "monitoring", "models"])) == 0
+    error_message = "charts are those of the modules kuberay, monitoring and models."
+  }
 }
 
 variable "namespace" {

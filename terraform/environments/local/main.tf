@@ -1,14 +1,7 @@
-locals {
-  # This repository's own dashboards and rules.
-  monitoring      = "${path.module}/../../../monitoring"
-  dashboard_files = [for name in fileset(local.monitoring, "grafana/**/*.json") : "${local.monitoring}/${name}"]
-  rule_files      = [for name in fileset(local.monitoring, "rules/*.yml") : "${local.monitoring}/${name}"]
-}
-
 module "kuberay" {
   source = "../../modules/kuberay"
 
-  chart_version      = var.kuberay_version
+  chart              = lookup(var.charts, "kuberay", null)
   namespaces         = [var.namespace]
   metrics_namespaces = ["monitoring"]
 }
@@ -17,11 +10,12 @@ module "monitoring" {
   source = "../../modules/monitoring"
   count  = var.monitoring ? 1 : 0
 
+  chart           = lookup(var.charts, "monitoring", null)
   namespace       = "monitoring"
   retention_days  = 7
   storage_gib     = 5
-  dashboard_files = setunion(local.dashboard_files, var.dashboard_files)
-  rule_files      = setunion(local.rule_files, var.rule_files)
+  dashboard_files = var.dashboard_files
+  rule_files      = var.rule_files
 }
 
 # The folder /data of kind's node, which kind.yaml mounts from this machine. `Retain`: deleting the claim deletes no file.
@@ -68,7 +62,9 @@ module "workload" {
 
   namespace      = module.kuberay.namespaces[var.namespace]
   manifest_files = var.manifest_files
+  claims         = [kubernetes_persistent_volume_claim_v1.data.metadata[0].name]
+  pools          = []
 
-  # A PodMonitor needs its definition; pods mount the claim.
-  depends_on = [module.monitoring, kubernetes_persistent_volume_claim_v1.data]
+  # A PodMonitor needs its definition.
+  depends_on = [module.monitoring]
 }

@@ -15,10 +15,19 @@ variable "context" {
   }
 }
 
-variable "kuberay_version" {
-  description = "Version of the KubeRay operator's chart."
-  type        = string
-  default     = "1.7.0"
+variable "charts" {
+  description = "Repositories, versions and registries of the charts of modules, by the module's name, where they are not to be its own: a mirror, without internet."
+  type = map(object({
+    repository = optional(string)
+    version    = optional(string)
+    registry   = optional(string)
+  }))
+  default = {}
+
+  validation {
+    condition     = length(setsubtract(keys(var.charts), ["kuberay", "monitoring"])) == 0
+    error_message = "charts are those of the modules kuberay and monitoring."
+  }
 }
 
 variable "namespace" {

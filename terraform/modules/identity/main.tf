@@ -2,12 +2,12 @@
 # or cluster cannot take the role. Old versions of objects cannot be deleted by it, so versioning is a way back.
 
 locals {
-  folders = distinct(concat(var.read_prefixes, var.write_prefixes))
+  folders = distinct(concat(var.folders.read, var.folders.write))
   # The folder's own name, too: a reader asks whether it is an object before it lists it. S3 says that an object is not
   # there only to who may list it, and takes the object's name for the prefix of the condition below.
-  readable = flatten([for prefix in local.folders : ["${var.bucket_arn}/${prefix}", "${var.bucket_arn}/${prefix}/*"]])
-  writable = [for prefix in var.write_prefixes : "${var.bucket_arn}/${prefix}/*"]
-  listable = flatten([for prefix in local.folders : [prefix, "${prefix}/*"]])
+  readable = flatten([for folder in local.folders : ["${var.bucket_arn}/${folder}", "${var.bucket_arn}/${folder}/*"]])
+  writable = [for folder in var.folders.write : "${var.bucket_arn}/${folder}/*"]
+  listable = flatten([for folder in local.folders : [folder, "${folder}/*"]])
 }
 
 data "aws_iam_policy_document" "trust" {

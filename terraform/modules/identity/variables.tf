@@ -41,34 +41,39 @@ variable "service_account" {
 variable "bucket_arn" {
   description = "ARN of the bucket."
   type        = string
+
+  validation {
+    condition     = can(regex("^arn:[a-z-]+:s3:::[a-z0-9.-]+$", var.bucket_arn))
+    error_message = "bucket_arn is the ARN of one bucket."
+  }
 }
 
 variable "key_arn" {
   description = "ARN of the bucket's KMS key."
   type        = string
-}
-
-variable "read_prefixes" {
-  description = "Folders of the bucket that may be read, without a slash at either end."
-  type        = list(string)
 
   validation {
-    condition     = alltrue([for prefix in var.read_prefixes : can(regex("^[^/*?][^*?]*[^/*?]$|^[^/*?]$", prefix))])
-    error_message = "A prefix is a folder's name without wildcards and without a slash at either end, for example inputs."
+    condition     = can(regex("^arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[^*]+$", var.key_arn))
+    error_message = "key_arn is the ARN of one KMS key."
   }
 }
 
-variable "write_prefixes" {
-  description = "Folders of the bucket that may be read and written, without a slash at either end."
-  type        = list(string)
+variable "folders" {
+  description = "Folders of the bucket that may be read, and that may be read and written, without a slash at either end."
+  type = object({
+    read  = optional(list(string), [])
+    write = optional(list(string), [])
+  })
 
   validation {
-    condition     = alltrue([for prefix in var.write_prefixes : can(regex("^[^/*?][^*?]*[^/*?]$|^[^/*?]$", prefix))])
-    error_message = "A prefix is a folder's name without wildcards and without a slash at either end, for example outputs."
+    condition = alltrue([
+      for folder in concat(var.folders.read, var.folders.write) : can(regex("^[^/*?][^*?]*[^/*?]$|^[^/*?]$", folder))
+    ])
+    error_message = "A folder's name has no wildcards and no slash at either end, for example inputs."
   }
 
   validation {
-    condition     = length(var.read_prefixes) + length(var.write_prefixes) > 0
+    condition     = length(var.folders.read) + length(var.folders.write) > 0
     error_message = "A role that may read nothing and write nothing is of no use."
   }
 }

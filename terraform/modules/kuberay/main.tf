@@ -23,15 +23,16 @@ resource "kubernetes_namespace_v1" "watched" {
 resource "helm_release" "operator" {
   name       = "kuberay-operator"
   namespace  = kubernetes_namespace_v1.operator.metadata[0].name
-  repository = "https://ray-project.github.io/kuberay-helm/"
+  repository = var.chart.repository
   chart      = "kuberay-operator"
-  version    = var.chart_version
+  version    = var.chart.version
 
   atomic          = true
   cleanup_on_fail = true
   timeout         = 600
 
   values = [yamlencode({
+    image = { repository = "${var.chart.registry}/kuberay/operator" }
     # Roles in these namespaces instead of rights over the whole cluster.
     singleNamespaceInstall = true
     watchNamespace         = sort([for namespace in kubernetes_namespace_v1.watched : namespace.metadata[0].name])

@@ -1,4 +1,4 @@
-# Prometheus, Alertmanager and Grafana by their community chart, with the dashboards and rules of the files given. Grafana's
+# Prometheus, Alertmanager and Grafana by their community chart, with this repository's dashboards and rules. Grafana's
 # password is one that the chart makes up; it finds dashboards by the label of their ConfigMaps.
 
 resource "kubernetes_namespace_v1" "this" {
@@ -10,6 +10,17 @@ resource "kubernetes_namespace_v1" "this" {
 }
 
 locals {
+  own             = "${path.module}/../../../monitoring"
+  dashboard_files = concat([for name in fileset(local.own, "grafana/**/*.json") : "${local.own}/${name}"], tolist(var.dashboard_files))
+  rule_files      = concat([for name in fileset(local.own, "rules/*.yml") : "${local.own}/${name}"], tolist(var.rule_files))
+
+  rules = [for path in sort(local.rule_files) : yamlencode({
+    apiVersion = "monitoring.coreos.com/v1"
+    kind       = "PrometheusRule"
+    metadata   = { name = replace(lower(replace(basename(path), "/\\.ya?ml$/", "")), "/[^a-z0-9]+/", "-") }
+    spec       = { groups = yamldecode(file(path)).groups }
+  })]
+
   # Every PodMonitor and rule of the cluster, not only those with the release's label.
   select_all = {
     podMonitorSelectorNilUsesHelmValues     = false
@@ -21,15 +32,16 @@ locals {
 resource "helm_release" "prometheus" {
   name       = "monitoring"
   namespace  = kubernetes_namespace_v1.this.metadata[0].name
-  repository = "https://prometheus-community.github.io/helm-charts"
+  repository = var.chart.repository
   chart      = "kube-prometheus-stack"
-  version    = var.chart_version
+  version    = var.chart.version
 
   atomic          = true
   cleanup_on_fail = true
   timeout         = 900
 
   values = [yamlencode({
+    global = var.chart.registry == null ? {} : { imageRegistry = var.chart.registry }
     prometheus = {
       prometheusSpec = merge(local.select_all, {
         retention = "${var.retention_days}d"
@@ -48,7 +60,7 @@ resource "helm_release" "prometheus" {
 }
 
 resource "kubernetes_config_map_v1" "dashboard" {
-  for_each = var.dashboard_files
+  for_each = { for path in local.dashboard_files : basename(path) => path }
 
   metadata {
     name      = "dashboard-${replace(lower(trimsuffix(basename(each.value), ".json")), "/[^a-z0-9]+/", "-")}"
@@ -61,16 +73,10 @@ resource "kubernetes_config_map_v1" "dashboard" {
 
 module "rules" {
   source = "../manifests"
-  count  = length(var.rule_files) > 0 ? 1 : 0
 
   name      = "gristmill-rules"
   namespace = kubernetes_namespace_v1.this.metadata[0].name
-  manifests = [for path in sort(tolist(var.rule_files)) : yamlencode({
-    apiVersion = "monitoring.coreos.com/v1"
-    kind       = "PrometheusRule"
-    metadata   = { name = replace(lower(replace(basename(path), "/\\.ya?ml$/", "")), "/[^a-z0-9]+/", "-") }
-    spec       = { groups = yamldecode(file(path)).groups }
-  })]
+  manifests = local.rules
 
   # The chart brings the definition of PrometheusRule.
   depends_on = [helm_release.prometheus]

@@ -1,11 +1,26 @@
-variable "chart_version" {
-  description = "Version of the Helm chart kube-prometheus-stack. Helm does not upgrade CRDs: see terraform/README.md."
-  type        = string
-  default     = "88.5.3"
+variable "chart" {
+  description = "The Helm chart kube-prometheus-stack: its repository, its version, and the registry of its images. No registry: each image comes from its own. Helm does not upgrade CRDs: see terraform/README.md."
+  type = object({
+    repository = optional(string, "https://prometheus-community.github.io/helm-charts")
+    version    = optional(string, "88.5.3")
+    registry   = optional(string)
+  })
+  default  = {}
+  nullable = false
 
   validation {
-    condition     = can(regex("^(8[7-9]|9[0-9]|[1-9][0-9]{2})\\.[0-9]+\\.[0-9]+$", var.chart_version))
-    error_message = "chart_version is one version from 87 on; older charts gave Grafana a password that everybody knows."
+    condition     = can(regex("^(https|oci)://[^@[:space:]]+$", var.chart.repository))
+    error_message = "chart.repository begins with https:// or oci:// and holds no password."
+  }
+
+  validation {
+    condition     = can(regex("^(8[7-9]|9[0-9]|[1-9][0-9]{2})\\.[0-9]+\\.[0-9]+$", var.chart.version))
+    error_message = "chart.version is one version from 87 on; older charts gave Grafana a password that everybody knows."
+  }
+
+  validation {
+    condition     = var.chart.registry == null || can(regex("^[a-z0-9][a-z0-9.-]*(:[0-9]+)?(/[a-z0-9._-]+)*$", var.chart.registry))
+    error_message = "chart.registry is a host, or one with a path, such as registry.example.com/mirror, without https://."
   }
 }
 
@@ -50,7 +65,7 @@ variable "alertmanager_secret" {
 }
 
 variable "dashboard_files" {
-  description = "Files of Grafana dashboards in JSON."
+  description = "Files of Grafana dashboards in JSON, besides those of this repository."
   type        = set(string)
   default     = []
 
@@ -61,7 +76,7 @@ variable "dashboard_files" {
 }
 
 variable "rule_files" {
-  description = "Files of Prometheus alert rules in YAML."
+  description = "Files of Prometheus alert rules in YAML, besides those of this repository."
   type        = set(string)
   default     = []
 

@@ -18,3 +18,21 @@ variable "manifest_files" {
     error_message = "manifest_files names files that are there: render the manifests first."
   }
 }
+
+variable "claims" {
+  description = "Claims of the namespace that are known: a warning names those that manifests mount besides. null: any."
+  type        = list(string)
+  default     = null
+}
+
+variable "pools" {
+  description = "Node pools that are known: a warning names those that manifests select besides. null: any."
+  type        = list(string)
+  default     = null
+}
+
+variable "service_accounts" {
+  description = "Service accounts that may use the bucket: a warning names those of manifests that may not. null: any."
+  type        = list(string)
+  default     = null
+}

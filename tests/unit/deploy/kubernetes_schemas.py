@@ -33,7 +33,9 @@ METADATA: Schema = {
 
 def problems(manifest: Mapping[str, Any], crds: Path) -> list[str]:
     """What an API server would refuse or drop, each with where it stands."""
-    kind = manifest["kind"]
+    kind = manifest.get("kind", "")
+    if not any((kind in PLAIN, kind in ("Job", "CronJob"), (crds / f"ray.io_{kind.lower()}s.yaml").is_file())):
+        return [f"kind: {kind!r} is unknown"]
     if kind.startswith("Ray"):
         schema = _custom(kind, crds)
     elif kind in ("Job", "CronJob"):
@@ -52,7 +54,8 @@ def _custom(kind: str, crds: Path) -> Schema:
     (version,) = [one for one in definition["spec"]["versions"] if one["name"] == "v1" and one["served"]]
     schema = version["schema"]["openAPIV3Schema"]
     properties = {key: value for key, value in schema["properties"].items() if key != "status"}
-    return _strict({**schema, "properties": {**properties, "metadata": METADATA, **_named("ray.io/v1", kind)}})
+    whole = {**properties, "metadata": METADATA, **_named("ray.io/v1", kind)}
+    return _strict({**schema, "properties": whole, "required": ["apiVersion", "kind", "metadata", "spec"]})
 
 
 def _strict(schema: Schema) -> Schema:
@@ -143,6 +146,38 @@ def _object(version: str, kind: str, fields: Schema) -> Schema:
     return {"type": "object", "required": list(properties), "properties": properties}
 
 
+_FAILURE_POLICY: Schema = {
+    "type": "object",
+    "required": ["rules"],
+    "properties": {
+        "rules": {
+            "type": "array",
+            "maxItems": 20,
+            "items": {
+                "type": "object",
+                "required": ["action", "onExitCodes"],
+                "properties": {
+                    "action": {"enum": ["FailJob", "Ignore", "Count"]},
+                    "onExitCodes": {
+                        "type": "object",
+                        "required": ["operator", "values"],
+                        "properties": {
+                            "containerName": {"type": "string"},
+                            "operator": {"enum": ["In", "NotIn"]},
+                            "values": {
+                                "type": "array",
+                                "minItems": 1,
+                                "maxItems": 255,
+                                "items": {"type": "integer", "minimum": 1, "maximum": 255},
+                            },
+                        },
+                    },
+                },
+            },
+        }
+    },
+}
+
 PLAIN: dict[str, Schema] = {
     "ServiceAccount": _object("v1", "ServiceAccount", {"automountServiceAccountToken": _FLAG}),
     "ConfigMap": _object("v1", "ConfigMap", {"immutable": _FLAG, "data": TEXTS}),
@@ -172,6 +207,7 @@ def _batch(kind: str, template: Schema) -> Schema:
             "backoffLimit": _COUNT,
             "activeDeadlineSeconds": {"type": "integer", "minimum": 1},
             "ttlSecondsAfterFinished": _COUNT,
+            "podFailurePolicy": _FAILURE_POLICY,
             "template": template,
         },
     }

@@ -3,40 +3,48 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
 import yaml
+from pod_checks import KEY, SUBDOMAIN, VALUE, faults_of_autoscaler, faults_of_pod, ports_of
+from workload_checks import faults_of_cluster, faults_of_workload
 
 Manifest = Mapping[str, Any]
 
-LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")  # RFC 1123
-SUBDOMAIN = re.compile(rf"{LABEL.pattern}(\.{LABEL.pattern})*")
-KEY = re.compile(rf"({SUBDOMAIN.pattern}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?")
-VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
-IMAGE = re.compile(r"[^:@\s]+(:\d+/[^:@\s]+)?(:(?!latest$)[\w][\w.-]*|@sha256:[0-9a-f]{64})")
 LONGEST = {"RayJob": 47, "RayService": 47, "RayCronJob": 36, "CronJob": 52, "Job": 63}
 """KubeRay 1.7's own limits (`MaxRayJobNameLength` and the others); Kubernetes' for its own kinds."""
 
-CREDENTIAL = re.compile(r"AKIA[0-9A-Z]{16}|-----BEGIN|(?i:(secret|access)_?(access_?)?key)")
+OURS = ("app.kubernetes.io/part-of", "app.kubernetes.io/instance")
+"""Labels by which all of a deployment is selected."""
 
 
 def faults(manifests: Sequence[Manifest]) -> list[str]:
     """Everything that is wrong, each with the object that it is in."""
     found = []
     for manifest in manifests:
-        where = f"{manifest['kind']} {manifest['metadata']['name']}"
-        found += [f"{where}: {text}" for text in chain(_names(manifest), _objects(manifest, manifests))]
-        for name, template in templates(manifest):
-            found += [f"{where}, {name}: {text}" for text in chain(_pod(template), _refers(template, manifests))]
-    return found + list(_monitors(manifests))
+        where = f"{manifest.get('kind')} {manifest.get('metadata', {}).get('name')}"
+        checks: list[Callable[[], Iterator[str]]] = [partial(_names, manifest), partial(_objects, manifest, manifests)]
+        checks += [partial(_template, one, manifest, manifests) for one in templates(manifest)]
+        found += [f"{where}: {text}" for check in checks for text in _told(check)]
+    for whole in (_together, _monitors):
+        found += _told(partial(whole, manifests))
+    return found
+
+
+def _told(check: Callable[[], Iterator[str]]) -> list[str]:
+    try:
+        return list(check())
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, yaml.YAMLError) as error:
+        return [f"incomplete: {type(error).__name__} {error}"]
 
 
 def templates(manifest: Manifest) -> Iterator[tuple[str, Manifest]]:
     """The pod templates in an object, each with the name of its group."""
     for name, part in _parts(manifest):
-        if isinstance(part, dict) and "spec" in part and "containers" in part["spec"]:
+        if isinstance(part, dict) and isinstance(part.get("spec"), dict) and "containers" in part["spec"]:
             yield name, part
 
 
@@ -69,95 +77,44 @@ def _names(manifest: Manifest) -> Iterator[str]:
 
 
 def _objects(manifest: Manifest, manifests: Sequence[Manifest]) -> Iterator[str]:
-    spec = manifest.get("spec", {})
-    job = spec.get("jobTemplate", spec)
-    if job.get("shutdownAfterJobFinishes") and job.get("deletionStrategy"):
-        yield "shutdownAfterJobFinishes and deletionRules exclude each other"
+    kind = manifest["kind"]
+    if kind == "ServiceAccount" and manifest.get("automountServiceAccountToken") is not False:
+        yield "pods get a token for Kubernetes without being told to"
+    if kind == "ConfigMap":
+        yield from _config_map(manifest)
+    if kind in LONGEST:
+        yield from faults_of_workload(manifest)
+    if kind == "CronJob" and manifest["spec"]["jobTemplate"]["metadata"]["labels"] != manifest["metadata"]["labels"]:
+        yield "its jobs are not selected by its labels"
     if (cluster := cluster_of(manifest)) is not None:
-        yield from _cluster(cluster)
-    if manifest["kind"] == "RayService":
-        served = yaml.safe_load(spec["serveConfigV2"])
-        ports = {port for _, one in templates(manifest) for name, port in _ports(one) if name == "serve"}
+        yield from faults_of_cluster(cluster)
+        if cluster.get("enableInTreeAutoscaling"):
+            yield from faults_of_autoscaler(cluster["autoscalerOptions"])
+    if kind == "RayService":
+        served = yaml.safe_load(manifest["spec"]["serveConfigV2"])
+        ports = {dict(ports_of(one)).get("serve") for _, one in templates(manifest)}
         if ports != {served["http_options"]["port"]} or served["http_options"]["host"] != "0.0.0.0":
             yield f"the proxy listens at {served['http_options']}, and pods offer {ports} as `serve`"
-    if manifest["kind"] == "ConfigMap" and sum(map(len, manifest["data"].values())) > 1 << 20:
+
+
+def _config_map(manifest: Manifest) -> Iterator[str]:
+    if sum(map(len, manifest["data"].values())) > 1 << 20:
         yield "more than 1 MiB"
+    if manifest.get("immutable") is not True or not re.search(r"-[0-9a-f]{10}$", manifest["metadata"]["name"]):
+        yield "may be changed under a run that began from it"
+    if manifest["metadata"].get("annotations", {}).get("helm.sh/resource-policy") != "keep":
+        yield "Helm takes it away from a run that began from it"
 
 
-def _cluster(cluster: Manifest) -> Iterator[str]:
-    groups = cluster["workerGroupSpecs"]
-    if len({group["groupName"] for group in groups}) < len(groups):
-        yield "two groups have the same name"
-    for group in groups:
-        if not group["minReplicas"] <= group["replicas"] <= group["maxReplicas"]:
-            yield f"{group['groupName']}: replicas are not between minReplicas and maxReplicas"
-    grows = any(group["minReplicas"] < group["maxReplicas"] for group in groups)
-    if grows != cluster.get("enableInTreeAutoscaling", False):
-        yield "an autoscaler is needed exactly where a group may grow"
-    if grows:
-        yield from _container({"image": "autoscaler:1", **cluster["autoscalerOptions"]}, "autoscaler")
-    if grows and not cluster["headGroupSpec"]["template"]["spec"].get("automountServiceAccountToken"):
-        yield "the autoscaler has no token to ask Kubernetes for pods with"
-    if cluster.get("authOptions", {}).get("mode") != "token":
-        yield "whoever reaches the head can run code: authOptions.mode is not token"
-
-
-def _pod(template: Manifest) -> Iterator[str]:
-    spec = template["spec"]
-    for key, value in template["metadata"]["labels"].items():
-        if not KEY.fullmatch(key) or not VALUE.fullmatch(value):
-            yield f"no legal label: {key}={value}"
-    context = spec.get("securityContext", {})
-    if not context.get("runAsNonRoot") or not context.get("runAsUser"):
-        yield "may run as root"
-    if context.get("seccompProfile", {}).get("type") not in ("RuntimeDefault", "Localhost"):
-        yield "no seccomp profile"
-    if any(spec.get(key) for key in ("hostNetwork", "hostPID", "hostIPC")):
-        yield "shares something with its node"
-    volumes = {volume["name"]: volume for volume in spec["volumes"]}
-    if any("hostPath" in volume for volume in volumes.values()):
-        yield "sees files of its node"
-    used = {mount["name"] for container in spec["containers"] for mount in container["volumeMounts"]}
-    if used != set(volumes):
-        yield f"volumes that are mounted or there, but not both: {sorted(used ^ set(volumes))}"
-    for container in spec["containers"]:
-        yield from _container(container, container["name"])
-        yield from _accelerator(container, spec)
-
-
-def _container(container: Manifest, name: str) -> Iterator[str]:
-    context = container.get("securityContext", {})
-    wanted = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "runAsNonRoot": True}
-    if any(context.get(key) is not value for key, value in wanted.items()) or context.get("privileged"):
-        yield f"{name}: may do more than it needs: {context}"
-    if context.get("capabilities", {}).get("drop") != ["ALL"] or context.get("capabilities", {}).get("add"):
-        yield f"{name}: has capabilities"
-    if not IMAGE.fullmatch(container["image"]):
-        yield f"{name}: an image that may be another tomorrow: {container['image']}"
-    limits, requests = (container.get("resources", {}).get(key, {}) for key in ("limits", "requests"))
-    if not {"cpu", "memory"} <= set(limits) or not {"cpu", "memory"} <= set(requests):
-        yield f"{name}: cpu and memory need a request and a limit"
-    paths = {mount["mountPath"]: mount.get("readOnly", False) for mount in container["volumeMounts"]}
-    if len(paths) < len(container["volumeMounts"]):
-        yield f"{name}: two volumes at one path"
-    environment = {one["name"]: one.get("value", "") for one in container.get("env", [])}
-    if paths.get("/tmp", True) or paths.get(environment.get("HOME", "/home/ray"), True):
-        yield f"{name}: nothing can be written to /tmp or HOME"
-    for key, value in environment.items():
-        if value and (CREDENTIAL.search(key) or CREDENTIAL.search(value)):
-            yield f"{name}: a credential in plain text: {key}"
-    ports = _ports({"spec": {"containers": [container]}})
-    if len({port for _, port in ports}) < len(ports) or len({key for key, _ in ports}) < len(ports):
-        yield f"{name}: a port or its name occurs twice"
-
-
-def _accelerator(container: Manifest, spec: Manifest) -> Iterator[str]:
-    limits, requests = container["resources"]["limits"], container["resources"]["requests"]
-    if limits.get("nvidia.com/gpu") != requests.get("nvidia.com/gpu"):
-        yield "GPUs that are asked for must be the limit"
-    tolerated = {one.get("key") for one in spec.get("tolerations", [])}
-    if "nvidia.com/gpu" in limits and "nvidia.com/gpu" not in tolerated:
-        yield "GPU nodes are tainted, and that is not tolerated"
+def _template(named: tuple[str, Manifest], manifest: Manifest, manifests: Sequence[Manifest]) -> Iterator[str]:
+    name, template = named
+    cluster = cluster_of(manifest) or {}
+    asks = name == "headGroupSpec" and bool(cluster.get("enableInTreeAutoscaling"))
+    labels = manifest["metadata"]["labels"]
+    for text in chain(faults_of_pod(template, asks), _refers(template, manifests)):
+        yield f"{name}: {text}"
+    if any(template["metadata"]["labels"].get(key) != labels[key] for key in OURS):
+        yield f"{name}: is not selected by the labels of the object"
 
 
 def _refers(template: Manifest, manifests: Sequence[Manifest]) -> Iterator[str]:
@@ -169,22 +126,74 @@ def _refers(template: Manifest, manifests: Sequence[Manifest]) -> Iterator[str]:
         if "configMap" in volume:
             name = volume["configMap"]["name"]
             data = there.get(("ConfigMap", name), {}).get("data")
-            keys = {item["key"] for item in volume["configMap"]["items"]}
-            if data is None or keys != set(data):
+            paths = {item["key"]: item["path"] for item in volume["configMap"]["items"]}
+            if data is None or set(paths) != set(data):
                 yield f"ConfigMap {name} is not there, or has other keys"
+            if any(key.replace("..", "/") != path for key, path in paths.items()):
+                yield f"ConfigMap {name}: a file lies elsewhere than the job looks for it"
+
+
+def _together(manifests: Sequence[Manifest]) -> Iterator[str]:
+    """What is the same in all objects and pods of a deployment."""
+    for key in OURS:
+        if len({one["metadata"]["labels"][key] for one in manifests}) != 1:
+            yield f"objects differ in {key}"
+    if manifests[0]["metadata"]["labels"][OURS[0]] != "gristmill":
+        yield "objects are not of gristmill"
+    if len({one["metadata"]["namespace"] for one in manifests}) != 1:
+        yield "objects are in several namespaces"
+    pods = [one["spec"] for manifest in manifests for _, one in templates(manifest)]
+    for key in ("image", "imagePullPolicy"):
+        if len({container.get(key) for pod in pods for container in pod["containers"]}) > 1:
+            yield f"pods differ in {key}"
+    if len({pod["serviceAccountName"] for pod in pods}) > 1:
+        yield "pods are of several service accounts"
+    nodes = [pod for pod in pods if pod["containers"][0]["name"].startswith("ray-") and "restartPolicy" not in pod]
+    for key in ("env", "volumeMounts"):
+        if len({repr(pod["containers"][0][key]) for pod in nodes}) > 1:
+            yield f"pods of one cluster differ in {key}"
+    if len({repr([one.get("persistentVolumeClaim") for one in pod["volumes"]]) for pod in nodes}) > 1:
+        yield "pods of one cluster see different volumes"
+    yield from _job(manifests, nodes)
+
+
+def _job(manifests: Sequence[Manifest], nodes: Sequence[Manifest]) -> Iterator[str]:
+    """What the job in the ConfigMap looks for in its pods."""
+    (files,) = [one["data"] for one in manifests if one["kind"] == "ConfigMap"]
+    job = yaml.safe_load(files.get("job.yaml", "{}"))
+    mounts = [mount["mountPath"] for pod in nodes for mount in pod["containers"][0]["volumeMounts"]]
+    for path in filter(None, (job.get("input", {}).get("path"), job.get("output"))):
+        if nodes and "://" not in path and not any(path.startswith(f"{mount}/") for mount in mounts):
+            yield f"no pod has the volume of {path}"
+    for cluster in filter(None, map(cluster_of, manifests)):
+        groups = {group["groupName"] for group in cluster["workerGroupSpecs"]}
+        if job.get("placement", {}).get("kind") == "actors" and "workers" not in groups:
+            yield "no pod does the work of the CPU"
 
 
 def _monitors(manifests: Sequence[Manifest]) -> Iterator[str]:
     pods = [one for manifest in manifests for name, one in templates(manifest) if name != "submitterPodTemplate"]
     for monitor in (one for one in manifests if one["kind"] == "PodMonitor"):
-        wanted = monitor["spec"]["selector"]["matchLabels"].items()
-        if any(not wanted <= pod["metadata"]["labels"].items() for pod in pods):
-            yield "PodMonitor: its selector passes over a pod"
-        offered = {name for pod in pods for name, _ in _ports(pod)}
-        if missing := {one["port"] for one in monitor["spec"]["podMetricsEndpoints"]} - offered:
-            yield f"PodMonitor: no pod has a port {sorted(missing)}"
-
-
-def _ports(template: Manifest) -> list[tuple[str, int]]:
-    containers = template["spec"]["containers"]
-    return [(port["name"], port["containerPort"]) for one in containers for port in one.get("ports", [])]
+        wanted = monitor["spec"]["selector"]["matchLabels"]
+        if any(not wanted.items() <= pod["metadata"]["labels"].items() for pod in pods) or set(wanted) != set(OURS):
+            yield "PodMonitor: its selector passes over a pod, or takes in those of others"
+        named = [{name for name, _ in ports_of(pod) if "metrics" in name} for pod in pods]
+        offered = {name for names in named for name in names}
+        if not all(named):
+            yield "PodMonitor: a pod has no port of metrics"
+        asked = {one["port"] for one in monitor["spec"]["podMetricsEndpoints"]}
+        if asked - offered:
+            yield f"PodMonitor: no pod has a port {sorted(asked - offered)}"
+        if offered - asked:
+            yield f"PodMonitor: nobody asks the ports {sorted(offered - asked)}"
+        if not set(monitor["spec"]["podTargetLabels"]) >= {"ray.io/cluster", "ray.io/group"}:
+            yield "PodMonitor: series of two clusters cannot be told apart"
+        for one in monitor["spec"]["podMetricsEndpoints"]:
+            if one.get("honorLabels") is not True or not one.get("interval"):
+                yield "PodMonitor: the label `job` of our series is overwritten, or nothing says how often to ask"
+            (ours,) = one["metricRelabelings"]
+            taken = re.fullmatch(ours["regex"], "ray_gristmill_documents_total")
+            if ours["sourceLabels"] != ["__name__"] or ours["targetLabel"] != "__name__" or taken is None:
+                yield "PodMonitor: our series keep the prefix of Ray"
+            elif taken[1] != "gristmill_documents_total":
+                yield "PodMonitor: our series get another name than the dashboards ask for"

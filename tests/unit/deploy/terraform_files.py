@@ -22,6 +22,7 @@ class Folder:
     locals: dict[str, Any] = field(default_factory=dict)
     outputs: dict[str, Block] = field(default_factory=dict)
     modules: dict[str, Block] = field(default_factory=dict)
+    checks: dict[str, Block] = field(default_factory=dict)
     resources: dict[tuple[str, str], Block] = field(default_factory=dict)
     data: dict[tuple[str, str], Block] = field(default_factory=dict)
     providers: list[Block] = field(default_factory=list)
@@ -29,7 +30,7 @@ class Folder:
 
     def blocks(self) -> Iterator[tuple[str, Any]]:
         """(where, block) of everything that may refer to something."""
-        for kind in ("variables", "locals", "outputs", "modules"):
+        for kind in ("variables", "locals", "outputs", "modules", "checks"):
             for name, block in getattr(self, kind).items():
                 yield f"{self.path.name}: {kind.removesuffix('s')} {name}", block
         for kind in ("resources", "data"):
@@ -67,6 +68,7 @@ def read(path: Path) -> Folder:
         folder.locals.update(labelled(tree.get("locals", [])))
         folder.outputs.update(labelled(tree.get("output", [])))
         folder.modules.update(labelled(tree.get("module", [])))
+        folder.checks.update(labelled(tree.get("check", [])))
         for kind, target in (("resource", folder.resources), ("data", folder.data)):
             for of, named in labelled(tree.get(kind, [])):
                 target.update({(of, name): body for name, body in labelled([named])})

@@ -24,6 +24,8 @@ def rights(folder: Folder) -> Iterator[str]:
             for action in constants(statement.get("actions", [])):
                 if "*" in action:
                     yield f"{where} allows {action}"
+            if "actions" not in statement or not {"resources", "principals"} & set(statement):
+                yield f"{where} does not say what it allows, or on what"
             if "not_actions" in statement or "not_resources" in statement:
                 yield f"{where} allows all but what it names"
             if "*" in set(constants(statement.get("resources", []))):
@@ -60,13 +62,26 @@ def buckets(folder: Folder) -> Iterator[str]:
         versioning = beside.get("aws_s3_bucket_versioning", {})
         if "Enabled" not in set(constants(versioning)):
             yield f"{where} keeps no versions"
-        if "aws:kms" not in set(constants(beside.get("aws_s3_bucket_server_side_encryption_configuration", {}))):
-            yield f"{where} is not encrypted with a key"
+        encryption = beside.get("aws_s3_bucket_server_side_encryption_configuration", {})
+        if "aws:kms" not in set(constants(encryption)) or "kms_master_key_id" not in set(texts(encryption)):
+            yield f"{where} is not encrypted with a key of its own"
+        if "aws_s3_bucket_policy" not in beside:
+            yield f"{where} takes open connections"
         if block.get("force_destroy") is not False:
             yield f"{where} may be deleted with what is in it"
         for rule in nested(beside.get("aws_s3_bucket_lifecycle_configuration", {}), "rule"):
             if any({"days", "date"} & set(item) for item in nested(rule, "expiration")):
                 yield f"{where} loses objects that nobody deleted"
+
+
+def bucket_policies(folder: Folder) -> Iterator[str]:
+    """Each statement of a bucket's policy says for whom and for what it is."""
+    policies = [str(block.get("policy")) for (of, _), block in folder.resources.items() if of == "aws_s3_bucket_policy"]
+    for (of, name), block in folder.data.items():
+        if of == "aws_iam_policy_document" and any(f"document.{name}." in policy for policy in policies):
+            for statement in nested(block, "statement"):
+                if not {"principals", "resources", "actions"} <= set(statement):
+                    yield f"{folder.path.name}: policy {name} does not say for whom or for what"
 
 
 def kept(folder: Folder) -> Iterator[str]:
@@ -78,6 +93,13 @@ def kept(folder: Folder) -> Iterator[str]:
             yield f"{folder.path.name}: {of}.{name} may be destroyed"
         if of == "aws_kms_key" and block.get("enable_key_rotation") is not True:
             yield f"{folder.path.name}: {of}.{name} is never rotated"
+
+
+def releases(folder: Folder) -> Iterator[str]:
+    """A Helm release is there as a whole or not at all."""
+    for (of, name), block in folder.resources.items():
+        if of == "helm_release" and not (block.get("atomic") is True and block.get("cleanup_on_fail") is True):
+            yield f"{folder.path.name}: {of}.{name} may stay half done"
 
 
 def exposure(folder: Folder) -> Iterator[str]:
@@ -114,4 +136,12 @@ def secrets(folder: Folder) -> Iterator[str]:
                     yield f"{where}: {plain(key)} is written down"
 
 
-CHECKS: tuple[Callable[[Folder], Iterator[str]], ...] = (rights, buckets, kept, exposure, secrets)
+CHECKS: tuple[Callable[[Folder], Iterator[str]], ...] = (
+    rights,
+    buckets,
+    bucket_policies,
+    kept,
+    releases,
+    exposure,
+    secrets,
+)

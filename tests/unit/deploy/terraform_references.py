@@ -130,12 +130,13 @@ def pins(folder: Folder) -> Iterator[str]:
 
 
 def described(folder: Folder) -> Iterator[str]:
-    """Variables say what they are and of what type, and outputs what they are; numbers of modules have bounds."""
+    """Variables say what they are and of what type, and outputs what they are; numbers and collections of modules have
+    bounds, unless none of them is the default."""
     for name, block in folder.variables.items():
         if not plain(block.get("description", "")) or "type" not in block:
             yield f"{folder.path.name}: variable {name} lacks a description or a type"
-        bounded = folder.path.parent.name == "environments" or "validation" in block
-        if "number" in str(block.get("type")) and not bounded:
+        bounded = folder.path.parent.name == "environments" or "validation" in block or block.get("default", "") is None
+        if re.search(r"number|list|set|map|object", str(block.get("type"))) and not bounded:
             yield f"{folder.path.name}: variable {name} has no bounds"
     for name, block in folder.outputs.items():
         if not plain(block.get("description", "")):

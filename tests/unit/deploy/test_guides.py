@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 from deployments import ROOT
-from typer.testing import CliRunner
 
 from pipeline import errors
-from pipeline.cli import app
 from pipeline.deploy.manifests import render
 from pipeline.jobfile import load_job
 
@@ -54,6 +55,23 @@ def test_one_job_serves_a_machine_and_a_pod(mine: Path, monkeypatch: pytest.Monk
     assert load_job(mine / "night.job.yaml").output == "/home/somebody/data/out"
 
 
+def test_the_lines_for_cron_are_the_commands_that_were_tried_and_name_no_variable(tmp_path: Path) -> None:
+    local = CLUSTER.split("## Kubernetes on one machine")[0]
+    (script,) = re.findall(r"^cat << END\n.*?^END\n", local, re.MULTILINE | re.DOTALL)
+    shell = {"PATH": os.environ["PATH"], "DATA": "/d"}
+    printed = subprocess.run(
+        ["bash", "-c", script], env=shell, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    *variables, boot, nightly = printed.stdout.splitlines()
+    assert f"PATH={shell['PATH']}" in variables and "DATA=/d" in variables and "$" not in printed.stdout
+    (head,) = re.findall(r"^ray start --head.*$", local, re.MULTILINE)
+    assert boot.split(maxsplit=1) == ["@reboot", head]
+    (submit,) = re.findall(r"^gristmill submit .*$", local, re.MULTILINE)
+    assert submit in nightly and nightly.split()[5:8] == ["cd", str(tmp_path), "&&"]
+    log = nightly.partition(">> ")[2].split()[0]
+    assert not Path(log).is_relative_to(tmp_path), "it would be sent to the head with the checkout"
+
+
 def test_the_service_account_of_terraform_is_that_of_the_values() -> None:
     (account,) = re.findall(r"service_accounts = \{ (\w+) = ", CLUSTER)
     (read, write) = re.findall(r'(?:read|write) = \["(\w+)"\]', CLUSTER)
@@ -63,16 +81,16 @@ def test_the_service_account_of_terraform_is_that_of_the_values() -> None:
 
 
 def test_one_run_of_its_own_can_be_told_again(mine: Path) -> None:
-    (old, new) = re.findall(r"sed 's\|(.*?)\|&(.*?)\|'", CLUSTER)[0]
+    (again,) = re.findall(r"```yaml\n(again: .*)\n```", CLUSTER)
     (identity,) = re.findall(r"`(identity: \{.*?\})`", CLUSTER)
     path = mine / "receipts.values.yaml"
-    values = {**yaml.safe_load(path.read_text(encoding="utf-8")), "name": "again", **yaml.safe_load(identity)}
+    more = {"name": "again", **yaml.safe_load(identity), **yaml.safe_load(again)}
+    values = {**yaml.safe_load(path.read_text(encoding="utf-8")), **more}
     path.write_text(yaml.safe_dump(values), encoding="utf-8")
     shown = render(path)
-    assert f"entrypoint: {old}\n" in shown and "kind: ServiceAccount" not in shown
+    assert "entrypoint: gristmill run /etc/gristmill/job.yaml --again engine\n" in shown
+    assert "kind: ServiceAccount" not in shown
     assert "serviceAccountName: receipts\n" in shown
-    told = CliRunner().invoke(app, ["run", "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"})
-    assert new.split()[0] in told.output
 
 
 def test_outputs_and_folders_of_terraform_are_there() -> None:
@@ -85,6 +103,33 @@ def test_outputs_and_folders_of_terraform_are_there() -> None:
         variables = (folder / "variables.tf").read_text(encoding="utf-8")
         for name in re.findall(r"^(?:echo ')?([a-z]+_?[a-z]+) = [^(]", part, re.MULTILINE):
             assert f'variable "{name}"' in variables, name
+
+
+def test_a_hub_cache_works_as_plain_files(tmp_path: Path) -> None:
+    """As the guide lays it into a bucket: links followed, and what they lead to left out."""
+    from huggingface_hub import snapshot_download
+
+    (upload,) = re.findall(r"aws s3 cp .* \./models .*", CLUSTER)
+    assert "--exclude '*blobs/*'" in upload
+    model, commit = tmp_path / "made" / "models--owner--name", "1" * 40
+    for path, text in (("blobs/a", "{}"), ("refs/main", commit)):
+        (model / path).parent.mkdir(parents=True, exist_ok=True)
+        (model / path).write_text(text, encoding="utf-8")
+    (model / "snapshots" / commit).mkdir(parents=True)
+    (model / "snapshots" / commit / "config.json").symlink_to("../../blobs/a")
+    shutil.copytree(tmp_path / "made", tmp_path / "laid", ignore=shutil.ignore_patterns("blobs"))
+    found = Path(snapshot_download("owner/name", cache_dir=tmp_path / "laid", local_files_only=True))
+    assert (found / "config.json").read_text(encoding="utf-8") == "{}"
+
+
+def test_the_charts_of_a_mirror_are_those_of_terraform() -> None:
+    (charts,) = re.findall(r"charts = \{\n(.*?)\n  \}", CLUSTER, re.DOTALL)
+    variables = (ROOT / "terraform" / "environments" / "aws" / "variables.tf").read_text(encoding="utf-8")
+    (declared,) = re.findall(r'variable "charts" \{.*?\n\}', variables, re.DOTALL)
+    for line in charts.splitlines():
+        assert f'"{line.split()[0]}"' in declared
+        assert set(re.findall(r"(\w+) = \"", line)) <= set(re.findall(r"(\w+) += optional\(string", declared))
+    assert "models_folder" in CLUSTER and 'variable "models_folder"' in variables
 
 
 def test_every_alert_has_a_row_and_every_row_an_alert() -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import fnmatch
+import importlib.util
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,8 +42,8 @@ def faults(text: str, ignored: str = IGNORED) -> list[str]:
     found = [f"no such instruction: {word}" for word, _ in read if word not in KNOWN]
     stages = {rest.split()[2] for word, rest in read if word == "FROM" and " AS " in rest}
     for word, rest in read:
-        if word == "FROM" and not re.search(r"(:(?!latest\b)[\w.-]+|@sha256:\w{64})( AS \w+)?$", rest):
-            found.append(f"a base that may be another tomorrow: {rest}")
+        if word == "FROM":
+            found += _from(rest, stages)
         elif word == "ADD":
             found.append("ADD fetches and unpacks; COPY does not")
         elif word in ("ARG", "ENV") and any(SECRET.search(name) for name in re.findall(r"(\w+)=", rest)):
@@ -60,10 +63,16 @@ def faults(text: str, ignored: str = IGNORED) -> list[str]:
     return found
 
 
+def _from(rest: str, stages: set[str]) -> Iterator[str]:
+    base = rest.partition(" AS ")[0]
+    if base not in stages and not re.search(r":(?!latest\b)[\w.-]+$|@sha256:\w{64}$", base):
+        yield f"a base that may be another tomorrow: {rest}"
+
+
 def _run(rest: str) -> Iterator[str]:
     if re.search(r"(curl|wget)\b[^|]*\|\s*(ba|z)?sh", rest):
         yield f"runs what it has not looked at: {rest}"
-    if re.search(r"\bsudo\b|chmod (-R )?[0-7]*7[67]7", rest):
+    if re.search(r"(^|[;&|] *)sudo\b|chmod (-R )?[0-7]*7[67]7", rest):
         yield f"gives too many rights: {rest}"
     if "apt-get install" in rest and not ("--no-install-recommends" in rest and "/var/lib/apt/lists" in rest):
         yield f"installs more than it is asked, or keeps its lists: {rest}"
@@ -102,14 +111,32 @@ def test_the_dockerfile_follows_the_rules() -> None:
 def test_it_fits_the_locks_the_package_and_the_manifests() -> None:
     words = list(instructions(TEXT))
     values = dict(rest.split("=", 1) for word, rest in words if word == "ARG" and "=" in rest)
-    for lock in ("cpu", "gpu"):
-        text = (ROOT / "requirements" / f"{lock}.lock").read_text(encoding="utf-8")
-        assert f"ray=={values['RAY_VERSION']}\n" in text
-        assert re.search(r"^setuptools==", text, re.MULTILINE), "--no-build-isolation builds with what is there"
     python = re.search(r'requires-python = ">=3\.(\d+),', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert python is not None
-    assert f"-py3{python[1]}-" in values["BASE"]
+    for flavour in ("cpu", "gpu"):
+        text = (ROOT / "requirements" / f"{flavour}.lock").read_text(encoding="utf-8")
+        base = re.fullmatch(r"rayproject/ray:([\d.]+)-py3(\d+)-(cpu|cu\d+)", values[f"{flavour.upper()}_BASE"])
+        assert base is not None and f"ray=={base[1]}\n" in text and base[2] == python[1]
+        toolkit = re.search(r"^cuda-toolkit==(\d+)\.(\d+)", text, re.MULTILINE)
+        # FlashInfer compiles with the toolkit of the base while an engine starts, and links to that of the lock.
+        assert base[3] == (f"cu{toolkit[1]}{toolkit[2]}" if toolkit else "cpu")
+        assert re.search(r"^setuptools==", text, re.MULTILINE), "--no-build-isolation builds with what is there"
+        assert f"base-{flavour}" in {rest.split()[-1] for word, rest in words if word == "FROM"}
     assert [rest for word, rest in words if word == "USER"][-1] == f"{USER}:{GROUP}"
+
+
+@pytest.mark.skipif(shutil.which("readelf") is None, reason="binutils are not installed")
+def test_what_vllms_kernels_ask_of_the_system_is_in_the_image() -> None:
+    vllm = importlib.util.find_spec("vllm")
+    assert vllm is not None and vllm.origin is not None
+    asked: set[str] = set()
+    for library in Path(vllm.origin).parent.glob("_C*.so"):
+        told = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True).stdout
+        asked |= set(re.findall(r"NEEDED.*\[(.*?)\.so", told))
+    libc = {"libc", "libm", "libdl", "libpthread", "ld-linux-x86-64", "libgcc_s", "libstdc++"}
+    brought = {path.name.split(".so")[0] for path in Path(vllm.origin).parents[1].glob("torch/lib/*.so*")}
+    assert asked and asked - libc - brought == {"libnuma"}
+    assert any("libnuma1" in rest for word, rest in instructions(TEXT) if word == "RUN")
 
 
 def test_nothing_else_is_sent_to_be_built() -> None:
@@ -120,20 +147,22 @@ def test_nothing_else_is_sent_to_be_built() -> None:
 
 
 MISTAKES = {
-    "FROM ${BASE}\nLABEL": ("FROM rayproject/ray:latest\nLABEL", "another tomorrow"),
-    "FROM ${BASE} AS build": ("FROM rayproject/ray AS build", "another tomorrow"),
+    "FROM base-${FLAVOUR}\nLABEL": ("FROM rayproject/ray:latest\nLABEL", "another tomorrow"),
+    "FROM base-${FLAVOUR} AS build": ("FROM rayproject/ray AS build", "another tomorrow"),
+    "FROM ${GPU_BASE} AS": ("FROM base-cuda AS", "another tomorrow"),
     "USER 1000:100": ("USER root", "the last USER"),
     "WORKDIR /scratch": ("WORKDIR scratch", "depends on where"),
     'CMD ["gristmill", "--help"]': ("CMD gristmill --help", "a shell between"),
     "COPY pipeline pipeline": ("ADD pipeline pipeline", "ADD fetches"),
     "COPY --from=build /opt": ("COPY --from=built /opt", "no such stage"),
     "COPY pyproject.toml README.md": ("COPY pyproject.toml READ.md", "is not there: READ.md"),
-    "RUN mkdir /models": ("RUN curl -s https://example.com/x | bash && mkdir /models", "has not looked at"),
+    "RUN rm -f /usr/bin/sudo": ("RUN curl -s https://example.com/x | bash", "has not looked at"),
+    "    mkdir /models": ("    sudo mkdir /models", "too many rights"),
     "chown 1000:100": ("chmod -R 777 /models; chown 1000:100", "too many rights"),
-    "--quiet --no-deps --no-build-isolation .": ("vllm", "versions of today"),
+    "--quiet --no-cache-dir --no-deps --no-build-isolation .": ("vllm", "versions of today"),
     "    HF_HOME=/models": ("    HF_TOKEN=abc", "for everybody to read"),
     "VOLUME": ("VOLUMES", "no such instruction"),
-    "RUN python -m venv": ("RUN apt-get install gcc && python -m venv", "more than it is asked"),
+    "apt-get install --yes --no-install-recommends": ("apt-get install --yes", "more than it is asked"),
 }
 
 

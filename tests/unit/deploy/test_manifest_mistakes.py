@@ -198,7 +198,7 @@ def test_values_that_could_not_work_are_refused(tmp_path: Path, mistake: str) ->
 def test_services_that_could_not_work_are_refused(tmp_path: Path) -> None:
     with pytest.raises(JobFileError, match="asks for GRISTMILL_TOKEN"):
         service(tmp_path, values={"secret_env": {}})
-    with pytest.raises(JobFileError, match="`schedule` and `pool` are for a job"):
+    with pytest.raises(JobFileError, match="`schedule`, `pool`, `slot`, `again` and `fresh` are for a job"):
         service(tmp_path, values={"schedule": {"cron": "@daily"}})
     with pytest.raises(JobFileError, match="one grammar back end"):
         service(tmp_path, {"engine": {**VLLM, "backend": "auto"}})

@@ -74,16 +74,16 @@ HEAD = (1, 1, "", "0")
 @pytest.mark.parametrize(
     ("engine", "placement", "expected"),
     [
-        ({}, {"max_engines": 4}, {"engines": (1, 4, "1", "0"), "workers": (2, 2, "", "")}),
-        ({}, {"max_engines": 4, "cpu_actors": 2}, {"engines": (1, 4, "1", "0"), "workers": (1, 1, "", "")}),
-        ({"tensor_parallel": 4}, {"max_engines": 3}, {"engines": (1, 3, "4", "0"), "workers": (1, 1, "", "")}),
+        ({}, {"max_engines": 4}, {"engines": (0, 4, "1", "0"), "workers": (2, 2, "", "")}),
+        ({}, {"max_engines": 4, "cpu_actors": 2}, {"engines": (0, 4, "1", "0"), "workers": (1, 1, "", "")}),
+        ({"tensor_parallel": 4}, {"max_engines": 3}, {"engines": (0, 3, "4", "0"), "workers": (1, 1, "", "")}),
         (
             {"tensor_parallel": 2, "pipeline_parallel": 3},
             {"min_engines": 2, "max_engines": 3},
-            {"engines": (6, 9, "2", "0"), "workers": (1, 1, "", "")},
+            {"engines": (0, 9, "2", "0"), "workers": (1, 1, "", "")},
         ),
-        ({"num_gpus": 0.5}, {"max_engines": 5}, {"engines": (1, 3, "1", "0"), "workers": (2, 2, "", "")}),
-        ({"num_gpus": 2}, {"max_engines": 1}, {"engines": (1, 1, "2", "0"), "workers": (1, 1, "", "")}),
+        ({"num_gpus": 0.5}, {"max_engines": 5}, {"engines": (0, 3, "1", "0"), "workers": (2, 2, "", "")}),
+        ({"num_gpus": 2}, {"max_engines": 1}, {"engines": (0, 1, "2", "0"), "workers": (1, 1, "", "")}),
     ],
     ids=["one GPU", "fewer processes", "tensor parallel", "pipeline parallel", "half a GPU", "two, one worker"],
 )
@@ -145,18 +145,19 @@ def test_pods_outlive_the_time_that_engines_may_take_to_finish(tmp_path: Path) -
 
 
 def test_the_job_in_the_config_map_is_the_job(tmp_path: Path) -> None:
-    found = deployment(tmp_path, {"policy": {"preset": "sql", "ground": "observe"}, "retry": {"max_attempts": 3}})
+    keys = {"policy": {"preset": "sql", "ground": "observe"}, "retry": {"max_attempts": 3}}
+    found = deployment(tmp_path, {**keys, "canary": {"schemas": str(ROOT / "schemas"), "share": 0.2}})
     there = tmp_path / "mounted"
     for path, text in found.files.items():
         (there / path).parent.mkdir(parents=True, exist_ok=True)
         (there / path).write_text(text, encoding="utf-8")
     read = load_job(there / "job.yaml")
-    assert read.model_copy(update={"schemas": found.work.schemas}) == found.work
-    assert sorted(path.name for path in Path(read.schemas).rglob("*.*")) == [
-        "examples.jsonl",
-        "instructions.md",
-        "schema.json",
-    ]
+    assert read.canary is not None and read.canary.schemas == str(there / "candidate")
+    canary = read.canary.model_copy(update={"schemas": found.work.schemas})
+    assert read.model_copy(update={"schemas": found.work.schemas, "canary": canary}) == found.work
+    for folder in (read.schemas, read.canary.schemas):
+        files = sorted(path.name for path in Path(folder).rglob("*.*"))
+        assert files == ["examples.jsonl", "instructions.md", "schema.json"]
 
 
 def test_the_application_is_the_one_of_the_serve_config(tmp_path: Path) -> None:
@@ -226,7 +227,6 @@ def test_a_job_on_a_pool_goes_to_the_head_of_its_service(tmp_path: Path, crds: P
     objects = manifests(deployment(tmp_path, job, values))
     assert [one["kind"] for one in objects] == ["ServiceAccount", "ConfigMap", "Job"]
     container = objects[2]["spec"]["template"]["spec"]["containers"][0]
-    assert "--address http://extract-head-svc:8265" in container["command"][2]
     assert {
         "name": "RAY_AUTH_TOKEN",
         "valueFrom": {"secretKeyRef": {"name": "opens", "key": "auth_token"}},

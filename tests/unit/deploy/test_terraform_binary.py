@@ -57,14 +57,50 @@ def test_an_environment_is_valid(name: str, tmp_path: Path, environment: dict[st
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("name", TESTED)
-def test_plans_are_what_they_should_be(name: str, tmp_path: Path, environment: dict[str, str]) -> None:
-    folder = shutil.copytree(ROOT, tmp_path / "terraform") / name
+def copied(to: Path) -> Path:
+    """A copy of terraform/ beside the manifests, dashboards and rules of this repository."""
+    for read in ("deploy", "monitoring"):
+        (to / read).symlink_to(ROOT.parent / read)
+    return shutil.copytree(ROOT, to / "terraform")
+
+
+def planned(folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     started = terraform(folder, environment, "init", "-backend=false", "-input=false", "-no-color")
     assert started.returncode == 0, started.stderr
-    result = terraform(folder, environment, "test", "-no-color")
+    return terraform(folder, environment, "test", "-no-color")
+
+
+@pytest.mark.parametrize("name", TESTED)
+def test_plans_are_what_they_should_be(name: str, tmp_path: Path, environment: dict[str, str]) -> None:
+    result = planned(copied(tmp_path) / name, environment)
     assert result.returncode == 0, result.stdout + result.stderr
     assert " 0 failed" in result.stdout and "0 passed" not in result.stdout
+
+
+def test_every_module_has_tests_and_every_example_is_planned() -> None:
+    assert {f"modules/{path.name}" for path in (ROOT / "modules").iterdir()} <= set(TESTED)
+    named = (ROOT / "modules" / "workload" / "tests" / "workload.tftest.hcl").read_text(encoding="utf-8")
+    for example in (ROOT.parent / "deploy" / "examples").glob("*.rendered.yaml"):
+        assert f'"{example.name.partition(".")[0]}"' in named, example.name
+
+
+WRONG_PLANS = {
+    "another service account": ("modules/identity/main.tf", "kubernetes-service-account", "kubernetes-pod-name"),
+    "a claim that is not there": ("environments/local/main.tf", "claims         = [k", 'claims         = ["x"] #'),
+    "the node's credentials": ("modules/kuberay/network.tf", "169.254.169.254", "169.254.169.253"),
+    "an image from elsewhere": ("modules/models/main.tf", "${var.chart.registry}/csi", "public.ecr.aws/csi"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG_PLANS)
+def test_a_mistake_in_a_plan_is_found(kind: str, tmp_path: Path, environment: dict[str, str]) -> None:
+    file, old, new = WRONG_PLANS[kind]
+    target = copied(tmp_path) / file
+    text = target.read_text(encoding="utf-8")
+    assert old in text
+    target.write_text(text.replace(old, new), encoding="utf-8")
+    result = planned(target.parent, environment)
+    assert result.returncode == 1 and " failed" in result.stdout, result.stdout
 
 
 MISTAKES = {

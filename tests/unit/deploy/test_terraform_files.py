@@ -38,6 +38,14 @@ def test_nothing_is_wrong(path: Path) -> None:
     assert [problem for check in CHECKS for problem in check(folder)] == []
 
 
+@pytest.mark.parametrize("path", FOLDERS, ids=name)
+def test_each_validation_refuses_something_in_a_test(path: Path) -> None:
+    tests = "".join(file.read_text(encoding="utf-8") for file in path.glob("tests/*.tftest.hcl"))
+    refused = re.findall(r"var\.(\w+)", " ".join(re.findall(r"expect_failures = \[(.*?)\]", tests)))
+    for variable, block in read(path).variables.items():
+        assert refused.count(variable) >= len(block.get("validation", [])), variable
+
+
 def test_what_submit_needs_is_an_output_of_every_environment() -> None:
     for path in (ROOT / "environments").iterdir():
         assert {"bucket_url", "job_server", "port_forward", "namespace"} <= set(read(path).outputs), path.name

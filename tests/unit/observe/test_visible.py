@@ -116,6 +116,14 @@ def test_inspect_cuts_ids_and_shows_the_rest_of_a_row() -> None:
     assert "(none)" in shown
 
 
+def test_what_the_engine_took_to_start_is_in_no_speed_and_no_time_left() -> None:
+    reporter = Reporter(Console(file=io.StringIO(), width=200))
+    reporter.expect(24)
+    reporter.asking(100.0)
+    line = reporter._line(Tally(documents=6, output_tokens=400))
+    assert "0.1 docs/s, 4 tokens/s, about 300 s left" in line, "by the time since the engine works, not since `expect`"
+
+
 def test_progress_never_shows_more_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     for terminal in (False, True):
         console = Console(file=io.StringIO(), force_terminal=terminal, width=200)

@@ -136,6 +136,22 @@ def test_the_mass_does_not_wait_for_a_pilot_that_died() -> None:
     assert control.gate("a") == "open"
 
 
+def test_what_engines_take_to_start_is_not_counted_as_work_in_any_turn() -> None:
+    clock = Clock()
+    control = Control(StopConfig(), now=clock)
+    assert control.look().asking_seconds == 0
+    for start, work in ((30.0, 100.0), (50.0, 7.0)):
+        control.turn()
+        control.born("p", "n")
+        control.begin("p", [])  # nothing begins
+        clock.time += start
+        control.begin("p", ["a"])
+        clock.time += work
+        control.begin("p", ["b"], ended=["a"])
+        control.begin("p", [], ended=["b"])
+    assert control.look().asking_seconds == 107
+
+
 def test_nothing_new_begins_in_a_job_that_is_to_end() -> None:
     control = Control(StopConfig(), {"a": 3})
     control.drain()

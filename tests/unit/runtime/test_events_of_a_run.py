@@ -83,8 +83,8 @@ def test_a_place_that_cannot_be_written_costs_no_document_and_the_driver_hears_o
     with Told(make(tmp_path, 30, 10).job, lambda *event: heard.append(event)) as told:
         told("looked", control.look())
         told("looked", control.look())
-    assert [name for name, _ in heard] == ["warned"]
-    assert "extract-1: " in heard[0][1]
+    assert [name for name, _ in heard] == ["asking", "warned"], "each once"
+    assert "extract-1: " in heard[1][1]
 
 
 class Driver:

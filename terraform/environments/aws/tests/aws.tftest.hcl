@@ -42,6 +42,21 @@ run "cluster_alone" {
   }
 }
 
+# Its claim, its pools and its service account are there: the checks of module workload say nothing.
+run "the_nightly_example" {
+  command = plan
+
+  variables {
+    manifest_files   = ["../../../deploy/examples/nightly.rendered.yaml"]
+    service_accounts = { receipts-nightly = { read = ["receipts"], write = ["records"] } }
+  }
+
+  assert {
+    condition     = output.job_server == null && keys(output.service_accounts) == ["receipts-nightly"]
+    error_message = "A job of its own cluster has no job server that stays."
+  }
+}
+
 run "with_workload" {
   command = plan
 
@@ -68,4 +83,32 @@ run "a_zone_of_another_region_is_refused" {
   }
 
   expect_failures = [var.zones]
+}
+
+run "a_zone_as_region_is_refused" {
+  command = plan
+
+  variables {
+    region = "eu-central-1a"
+  }
+
+  expect_failures = [var.region]
+}
+
+run "without_internet" {
+  command = plan
+
+  variables {
+    charts = { monitoring = { repository = "oci://registry.example.com/charts" } }
+  }
+}
+
+run "a_chart_of_no_module_is_refused" {
+  command = plan
+
+  variables {
+    charts = { kubray = { registry = "registry.example.com" } }
+  }
+
+  expect_failures = [var.charts]
 }

@@ -14,6 +14,14 @@ run "operator_alone" {
   }
 }
 
+run "the_example_for_a_first_try" {
+  command = plan
+
+  variables {
+    manifest_files = ["../../../deploy/examples/once.rendered.yaml"]
+  }
+}
+
 run "with_workload" {
   command = plan
 
@@ -35,4 +43,22 @@ run "a_real_cluster_is_refused" {
   }
 
   expect_failures = [var.context]
+}
+
+run "without_internet" {
+  command = plan
+
+  variables {
+    charts = { monitoring = { repository = "oci://registry.example.com/charts" } }
+  }
+}
+
+run "a_chart_of_no_module_is_refused" {
+  command = plan
+
+  variables {
+    charts = { kubray = { registry = "registry.example.com" } }
+  }
+
+  expect_failures = [var.charts]
 }

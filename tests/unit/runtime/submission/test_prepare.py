@@ -12,7 +12,7 @@ from submission_scenes import write_job
 
 from pipeline.errors import InputError, JobFileError
 from pipeline.runtime.submission.package import package_of
-from pipeline.runtime.submission.prepare import STOP_WAIT, Options, Prepared, prepare
+from pipeline.runtime.submission.prepare import STOP_WAIT, Options, Prepared, RunOptions, prepare
 from pipeline.runtime.submission.server import RUN
 
 
@@ -22,8 +22,9 @@ def work(tmp_path: Path) -> Path:
     return tmp_path / "work"
 
 
-def prepared(work: Path, **options: Any) -> Prepared:
-    return prepare(work / "jobs/nightly.yaml", Options(**{"working_dir": work, "by": "job", **options}))
+def prepared(work: Path, run: RunOptions | None = None, **options: Any) -> Prepared:
+    run = run or RunOptions()
+    return prepare(work / "jobs/nightly.yaml", Options(**{"working_dir": work, "by": "job", "run": run, **options}))
 
 
 def spoil(work: Path, key: str, value: Any) -> None:
@@ -54,8 +55,10 @@ def test_the_files_are_those_that_ray_packs(work: Path) -> None:
 
 
 def test_the_command_is_of_the_working_directory(work: Path) -> None:
-    request = prepared(work, command="/opt/g/bin/gristmill", again=("rejected",), fresh=True).request
-    assert request.entrypoint == "/opt/g/bin/gristmill run jobs/nightly.yaml --fresh --again rejected"
+    run = RunOptions(("rejected",), fresh=True, slot="a b", overlap="queue")
+    request = prepared(work, run, command="/opt/g/bin/gristmill").request
+    told = "--fresh --again rejected --slot 'a b' --overlap queue"
+    assert request.entrypoint == f"/opt/g/bin/gristmill run jobs/nightly.yaml {told}"
     assert request.working_dir == str(work)
 
 
@@ -67,7 +70,7 @@ def test_a_command_that_is_none_is_refused(work: Path, command: str) -> None:
 
 def test_what_makes_no_sense_is_told_here(work: Path) -> None:
     with pytest.raises(JobFileError, match="--again speaks of incremental runs"):
-        prepared(work, by="auto", again=("all",))
+        prepared(work, RunOptions(("all",)), by="auto")
 
 
 def test_a_relative_output_is_refused(work: Path) -> None:
@@ -185,9 +188,9 @@ def test_the_id_is_of_the_work_and_not_of_place_or_speed(work: Path, tmp_path: P
     assert first.startswith("nightly-")
 
 
-@pytest.mark.parametrize("change", ["slot", "schema", "instructions", "sampling", "again", "input"])
+@pytest.mark.parametrize("change", ["slot", "given slot", "schema", "instructions", "sampling", "again", "input"])
 def test_other_work_has_another_id(work: Path, change: str) -> None:
-    first, options = prepared(work).request.id, {}
+    first, run = prepared(work).request.id, RunOptions()
     if change == "slot":
         spoil(work, "slot", "2026-01-02")
     elif change == "sampling":
@@ -195,12 +198,14 @@ def test_other_work_has_another_id(work: Path, change: str) -> None:
     elif change == "input":
         spoil(work, "input.path", "/data/other.jsonl")
     elif change == "again":
-        options = {"again": ("all",)}
+        run = RunOptions(("all",))
+    elif change == "given slot":
+        run = RunOptions(slot="2026-01-02")
     else:
         file = {"schema": "schema.json", "instructions": "instructions.md"}[change]
         path = work / "schemas/note/1" / file
         path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
-    assert prepared(work, **options).request.id != first
+    assert prepared(work, run).request.id != first
 
 
 def test_an_input_that_cannot_be_read_here_leaves_the_jobs_own_id(work: Path) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -54,6 +57,16 @@ def test_following_is_refused_the_same_way(played: Played, status: int, word: st
     with pytest.raises(SubmissionError, match=word) as refused:
         asyncio.run(tail())
     assert isinstance(refused.value, NotReachedError) == (status == 500)
+
+
+def test_ray_says_nothing_of_packages_and_connections_that_is_not_wrong() -> None:
+    script = (
+        "from pipeline.runtime.submission.package import quiet_ray, _TALKATIVE; quiet_ray()\n"
+        "import logging, ray.job_submission\n"
+        "print(*(logging.getLogger(name).level for name in _TALKATIVE))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert set(map(int, done.stdout.split())) == {logging.ERROR}, "where nothing of Ray was imported before"
 
 
 def test_nobody_there(played: Played) -> None:

@@ -1,0 +1,1 @@
+"""Injection: instructions planted in documents, and how often a record follows them."""
