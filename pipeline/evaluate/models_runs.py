@@ -38,7 +38,7 @@ def from_job(
     named = _named(job, engines)
     if wanted.gold is not None:
         next(read_gold(wanted.gold), None)  # a wrong path is told before hours of runs
-    arms = {name: list(_arms(job, name, engine, limit, repeats)) for name, engine in named.items()}
+    arms = {name: arms_of(job, name, engine, limit, repeats) for name, engine in named.items()}
     candidates = []
     for name, mine in arms.items():
         runs = [run_arm(arm, observe) for arm in mine]
@@ -90,13 +90,17 @@ def _named(job: JobConfig, engines: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _arms(job: JobConfig, name: str, engine: Any, limit: int | None, repeats: int) -> Any:
-    for turn in range(1 + repeats):
-        slot = f"{job.slot} again {turn}" if turn else job.slot
-        yield arm_of(job, FOLDER, name, limit, engine=engine, slot=slot)
-    if (at_once := getattr(engine, "max_num_seqs", 1)) > 1:
+def arms_of(job: JobConfig, name: str, engine: Any, limit: int | None, repeats: int) -> list[JobConfig]:
+    """The jobs of an engine: one, `repeats` more of the same, and one with a quarter of the requests at once, unless
+    there is only one at once."""
+    arm = arm_of(job, FOLDER, name, limit, engine=engine)
+    slots = [f"{job.slot} again {turn}" for turn in range(1, repeats + 1)]
+    arms = [arm, *(arm.model_copy(update={"slot": slot}) for slot in slots)]
+    at_once = min(engine.max_num_seqs, arm.input.limit or engine.max_num_seqs)
+    if at_once > 1:
         fewer = engine.model_copy(update={"max_num_seqs": max(1, at_once // 4)})
-        yield arm_of(job, FOLDER, name, limit, engine=fewer, slot=f"{job.slot} batches")
+        arms.append(arm.model_copy(update={"engine": fewer, "slot": f"{job.slot} batches"}))
+    return arms
 
 
 def _made_by(run: Browsed) -> str:

@@ -19,7 +19,7 @@ from pipeline.evaluate.arms import arm_of
 from pipeline.evaluate.bodies import bodies_of, run_of
 from pipeline.evaluate.gold import GoldConfig
 from pipeline.evaluate.models import Candidate, Selection, Wanted, select
-from pipeline.evaluate.models_runs import from_job
+from pipeline.evaluate.models_runs import arms_of, from_job
 from pipeline.evaluate.side_rates import NOTHING, Gap
 from pipeline.job import JobConfig
 
@@ -144,6 +144,16 @@ def test_an_arm_is_the_job_but_for_its_change_and_runs_to_its_end(tmp_path: Path
     small = job(tmp_path).engine.model_copy(update={"max_model_len": 200})
     with pytest.raises(JobFileError, match=r"cannot be run as `x`.*leaves no room for a prompt"):
         arm_of(job(tmp_path), "models", "x", engine=small)
+
+
+def test_an_engine_runs_again_and_in_other_batches_also_of_few_documents(tmp_path: Path) -> None:
+    many, few = (job(tmp_path, input={"path": "in.jsonl", "schema": "receipt@1", "limit": n}) for n in (1000, 8))
+    arms = arms_of(many, "x", many.engine, None, 2)
+    assert [arm.engine.max_num_seqs for arm in arms] == [32, 32, 32, 8]
+    assert len({arm.slot for arm in arms}) == 4  # else the second would be found to be done
+    assert [arm.engine.max_num_seqs for arm in arms_of(few, "x", few.engine, None, 0)] == [32, 2]
+    one = many.engine.model_copy(update={"max_num_seqs": 1})
+    assert len(arms_of(many, "x", one, None, 1)) == 2
 
 
 def test_engines_have_to_be_two_and_told_apart(tmp_path: Path) -> None:
