@@ -15,7 +15,7 @@ from pipeline.runtime.cluster import start_ray
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = ["receipts_sroie.yaml", pytest.param("advisories_rustsec.yaml", marks=pytest.mark.slow)]
-DOCUMENTS = 5
+DOCUMENTS = 3
 
 
 @pytest.mark.timeout(600)

@@ -96,7 +96,10 @@ def test_a_port_that_is_none_is_told_before_anything_starts(
     assert not (bench.folder / "out").exists()
 
 
-@pytest.mark.parametrize(("how", "code", "says"), [("model not found", 5, "no-such-model"), ("memory", 8, "GiB")])
+@pytest.mark.parametrize(
+    ("how", "code", "says"),
+    [("model not found", 5, "no-such-model"), pytest.param("memory", 8, "GiB", marks=pytest.mark.slow)],
+)
 def test_what_an_engine_cannot_start_with_is_told_as_plainly(bench: Bench, how: str, code: int, says: str) -> None:
     spoil(bench, how)
     done = bench.run()

@@ -25,7 +25,7 @@ from tests.simulation.storage import Objects
 from tests.simulation.weather import Weather
 from tests.simulation.world import World
 
-FIRST, LAST = (int(word) for word in os.environ.get("GRISTMILL_SEEDS", "0-1200").split("-"))
+FIRST, LAST = (int(word) for word in os.environ.get("GRISTMILL_SEEDS", "0-800").split("-"))
 CHUNK = 100
 PLANTED = range(60)
 """A planted fault must be found in some of these seeds."""
